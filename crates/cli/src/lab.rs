@@ -22,7 +22,9 @@ use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::{CellSummary, ViolatedLimit};
 
 use crate::args::Output;
-use crate::lab::args::{CheckArgs, How, KernelsCommand, LabCommand, ModeArg, RunArgs};
+use crate::lab::args::{
+    CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
+};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -47,7 +49,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     refuse_two_formats(args.markdown, output)?;
     let experiment = find(&args.experiment, &args.how)?;
-    run_and_print(&experiment, &args.how, args.markdown, output)
+    run_and_print(&experiment, &args.how, args.markdown, args.guests, output)
         .map(|(_, outcome)| outcome)
 }
 
@@ -64,6 +66,7 @@ fn run_and_print(
     experiment: &Experiment,
     how: &How,
     markdown: bool,
+    guests: u64,
     output: Output,
 ) -> Result<(Vec<Cell>, Outcome), Failure> {
     let lab = open()?;
@@ -72,10 +75,10 @@ fn run_and_print(
         true => {
             let made_with = lab.made_with();
             let cells = printable(&cells);
-            let report = reported(experiment, &cells, &made_with, None);
+            let report = reported(experiment, &cells, &made_with, None, guests);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => print_results(&lab, experiment, &cells, None, output)?,
+        false => print_results(&lab, experiment, &cells, None, guests, output)?,
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))
@@ -119,7 +122,7 @@ pub(crate) fn check_experiment(
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    print_results(&lab, experiment, &cells, Some(&violated), output)?;
+    print_results(&lab, experiment, &cells, Some(&violated), GUESTS, output)?;
     for limit in &violated {
         say(limit);
     }
@@ -228,6 +231,7 @@ fn reported<'a>(
     cells: &'a [Cell],
     made_with: &'a MadeWith,
     violations: Option<&'a [ViolatedLimit]>,
+    guests: u64,
 ) -> Cells<'a> {
     Cells {
         experiment: experiment.name(),
@@ -236,6 +240,7 @@ fn reported<'a>(
         planned: experiment.cells().len(),
         made_with: Some(made_with),
         violations,
+        guests,
     }
 }
 
@@ -244,10 +249,11 @@ fn print_results(
     experiment: &Experiment,
     cells: &[Cell],
     violations: Option<&[ViolatedLimit]>,
+    guests: u64,
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();
-    let reported = |cells| reported(experiment, cells, &made_with, violations);
+    let reported = |cells| reported(experiment, cells, &made_with, violations, guests);
     match output.json {
         true => {
             let json = cells_json(&reported(cells), output.series);

@@ -21,6 +21,7 @@ mod decode;
 mod episode;
 mod functions;
 mod groups;
+mod idle;
 mod kinds;
 mod output;
 mod phase;

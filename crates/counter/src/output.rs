@@ -102,9 +102,11 @@ fn on_cpu(cpu: usize, on: &OnCpu, symbols: &Symbols) -> String {
         true => String::new(),
         false => format!(",\"groups\":{groups}"),
     };
+    let idle = on.idle.as_ref().map(|idle| format!(",\"idle_ns\":{}", values(idle)));
+    let idle = idle.unwrap_or_default();
     format!(
         "{{\"cpu\":{cpu},\"user\":{},\"kernel\":{},\"steps\":{steps},\
-         \"interruptions\":{interruptions}{groups}}}",
+         \"interruptions\":{interruptions}{groups}{idle}}}",
         on.executed.user, on.executed.kernel
     )
 }
@@ -188,12 +190,13 @@ mod tests {
         let (mut cpus, kinds) = phase.end(&[Count { user: 100, kernel: 7 }]);
         let called =
             |function, caller, own| Called { function: Function(function), caller, own };
+        cpus[0].idle = Some(BTreeMap::from([(90, 2)]));
         cpus[0].whole =
             BTreeMap::from([(0, vec![called(2, None, 2), called(3, Some(0), 5)])]);
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,
-            r#""kernel":[[7,1]]}]}]}]},"profile":{"names":["enter","\"odd\\"],"#,
+            r#""kernel":[[7,1]]}],"idle_ns":[[90,2]]}]}]},"profile":{"names":["enter","\"odd\\"],"#,
             r#""episodes":[{"cpu":0,"what":{"interruption":{"entry":"enter","#,
             r#""from":"user"}},"total":7,"times":[[0,1]],"#,
             r#""stacks":[{"frames":[0,1],"own":7}]},"#,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::episode::{Count, What};
+use crate::idle::Stretches;
 use crate::kinds::Kinds;
 use crate::tree::Tree;
 use crate::whole::Called;
@@ -19,6 +20,8 @@ pub(crate) struct OnCpu {
     pub(crate) whole: BTreeMap<u32, Vec<Called>>,
     /// The instructions of each group; known when the phase has ended.
     pub(crate) groups: BTreeMap<u32, Count>,
+    /// The idle stretches; known when the phase has ended, if this QEMU exports its clock.
+    pub(crate) idle: Option<Stretches>,
 }
 
 /// One phase.

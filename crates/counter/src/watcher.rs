@@ -10,6 +10,7 @@ use crate::decode::Mark;
 use crate::episode::Count;
 use crate::functions::Functions;
 use crate::groups::Groups;
+use crate::idle::Idle;
 use crate::kinds::Kinds;
 use crate::phase::{OnCpu, Phase};
 use crate::symbols::{Function, Symbols};
@@ -36,6 +37,8 @@ pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
     groups: Groups,
     whole: Whole,
+    /// The halts of the CPUs.
+    pub(crate) idle: Idle,
     /// Instead of `cpus` and `whole`.
     contexts: Option<Contexts>,
     /// The instructions of functions, by their counters.
@@ -56,11 +59,13 @@ impl Watcher {
     pub(crate) fn new(cpus: usize, symbols: &Symbols, detail: Detail) -> Self {
         let contexts = (detail == Detail::Contexts).then(|| Contexts::new(cpus, symbols));
         let (groups, whole) = (Groups::new(cpus), Whole::new(cpus, symbols));
+        let idle = Idle::new(cpus);
         let cpus = (0..cpus).map(Cpu::new).collect();
         Self {
             cpus,
             groups,
             whole,
+            idle,
             contexts,
             functions: Functions::default(),
             costs: BTreeMap::new(),
@@ -168,6 +173,7 @@ impl Watcher {
             let kinds = std::mem::take(&mut self.kinds);
             self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
             self.whole.begin(counts);
+            self.idle.begin(counts);
             self.groups.begin(counts);
             self.functions.begin(functions);
             if let Some(contexts) = &mut self.contexts {
@@ -186,6 +192,8 @@ impl Watcher {
         self.kinds = kinds;
         let groups = self.groups.end(counts);
         on_cpus.iter_mut().zip(groups).for_each(|(cpu, groups)| cpu.groups = groups);
+        let idle = self.idle.end(counts).into_iter().flatten();
+        on_cpus.iter_mut().zip(idle).for_each(|(cpu, idle)| cpu.idle = Some(idle));
         if let Some(contexts) = &mut self.contexts {
             for (path, cost) in contexts.end_phase(counts) {
                 let sum = self.costs.entry(path).or_default();

@@ -4,9 +4,11 @@ use crate::error::Error;
 use crate::experiment::Experiment;
 
 /// Names and texts.
-const BUILTINS: [(&str, &str); 7] = [
+const BUILTINS: [(&str, &str); 9] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
+    ("idle-hz", include_str!("../experiments/idle-hz.toml")),
+    ("wake-delay", include_str!("../experiments/wake-delay.toml")),
     ("syscalls", include_str!("../experiments/syscalls.toml")),
     ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("slices", include_str!("../experiments/slices.toml")),

@@ -56,7 +56,9 @@ fn set_duration(table: &mut Table, length: &Length) -> Result<(), ChangeError> {
         let ticks = row.ticks.as_mut().map(|ticks| &mut ticks.duration);
         let nohz = row.nohz.as_mut().and_then(|nohz| nohz.observe.as_mut());
         let slices = row.slices.as_mut().map(|slices| &mut slices.duration);
-        for duration in noise.into_iter().chain(ticks).chain(nohz).chain(slices) {
+        let latency = row.latency.as_mut().map(|latency| &mut latency.duration);
+        let all = noise.into_iter().chain(ticks).chain(nohz).chain(slices).chain(latency);
+        for duration in all {
             duration.clone_from(length);
             found = true;
         }

@@ -59,16 +59,18 @@ pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<CellPlan>, Err
     let mut plans = Vec::new();
     for kernel in table.kernels.iter() {
         let kernel = kernel.get_ref().as_str();
-        for combination in combinations.iter().filter(|rows| rows.setting.is_for(kernel))
-        {
+        let is_for = |rows: &&Combination<'_>| {
+            rows.boot.is_for(kernel) && rows.setting.is_for(kernel)
+        };
+        for combination in combinations.iter().filter(is_for) {
             let plan = plan(source, table, kernel, combination)?;
             let repeats = 1..=table.repeats.get();
             plans.extend(repeats.map(|repeat| CellPlan { repeat, ..plan.clone() }));
         }
     }
     if plans.is_empty() {
-        let why = "there is no cell: no setting row is for one of these kernels, or goes \
-                   with a boot row that something runs with";
+        let why = "there is no cell: no boot row or no setting row is for one of these kernels, \
+                   or no setting row goes with a boot row that something runs with";
         return Err(source.refuse(table.name.span(), why));
     }
     Ok(plans)

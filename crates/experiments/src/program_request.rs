@@ -66,6 +66,7 @@ fn table(request: &ProgramRequest) -> Result<Table, EntryError> {
         calls: None,
         nohz: None,
         slices: None,
+        latency: None,
         program: Some(program),
         trace: None,
         boots: None,

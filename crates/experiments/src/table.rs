@@ -149,6 +149,7 @@ pub(crate) struct BootRow {
     pub(crate) cpu: Option<Spanned<CpuModel>>,
     pub(crate) cpus: Option<Cpus>,
     pub(crate) memory_mib: Option<MemoryMib>,
+    pub(crate) kernels: Option<List<String>>,
 }
 
 /// Kernel settings, written in that order.
@@ -172,6 +173,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) calls: Option<CallsRow>,
     pub(crate) nohz: Option<NohzRow>,
     pub(crate) slices: Option<SlicesRow>,
+    pub(crate) latency: Option<LatencyRow>,
     pub(crate) program: Option<ProgramRow>,
     pub(crate) trace: Option<Spanned<TraceWord>>,
     pub(crate) boots: Option<List<String>>,
@@ -232,6 +234,17 @@ pub(crate) struct SlicesRow {
     pub(crate) sample: Option<Spanned<Length>>,
     #[serde(default)]
     pub(crate) pinned: bool,
+}
+
+/// How late a timer wakes a thread. The interval is best no multiple of a tick, so that expiries
+/// occur at all offsets to it.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct LatencyRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) interval: Spanned<Length>,
+    pub(crate) duration: Length,
+    pub(crate) fifo: Option<Number<1, 99>>,
 }
 
 /// Threads that compete with the measurement.
@@ -304,6 +317,13 @@ impl WorkloadRow {
 /// Whether a list contains that; without a list, everything counts.
 fn is_among(named: Option<&List<String>>, name: &str) -> bool {
     named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
+}
+
+impl BootRow {
+    /// Whether a kernel of that name is booted with these parameters.
+    pub(crate) fn is_for(&self, kernel: &str) -> bool {
+        is_among(self.kernels.as_ref(), kernel)
+    }
 }
 
 impl SettingRow {

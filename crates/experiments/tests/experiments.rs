@@ -126,6 +126,35 @@ fn tasks() {
     assert_eq!(find("two ask").workload, "2 calls, 9 times each, on CPU 1");
 }
 
+/// Check that a boot row can be for some kernels only, and that wake-ups become the agent's task.
+#[test]
+fn boots_of_kernels() {
+    let text = r#"
+        name = "x"
+        kernels = ["a", "b"]
+        [[boot]]
+        [[boot]]
+        name = "full"
+        append = "nohz_full=1"
+        kernels = ["b"]
+        [[workload]]
+        name = "wake"
+        latency = { cpu = 0, interval = "9973us", duration = "10s", fifo = 50 }
+    "#;
+    let table = Experiment::parse(text, "x.toml").unwrap();
+    let cells = table.cells().iter();
+    let cells: Vec<_> =
+        cells.map(|plan| (plan.kernel.as_str(), plan.name.as_str())).collect();
+    assert_eq!(cells, [("a", "wake"), ("b", "wake"), ("b", "full wake")]);
+    let Spec::Latency(latency) = &table.cells()[0].spec else { panic!("no latency") };
+    assert_eq!((latency.interval_ns, latency.fifo), (Nanos::from_micros(9973), Some(50)));
+    let words = "wake-ups every 9973us for 10s on CPU 0, SCHED_FIFO 50";
+    assert_eq!(table.cells()[0].workload, words);
+    let shorter = changed(&table, &["seconds=2"]);
+    let Spec::Latency(latency) = &shorter.cells()[0].spec else { panic!("no latency") };
+    assert_eq!(latency.duration_ns, Nanos::from_secs(2));
+}
+
 /// Check that exact cells are measured in phases, as many as requested, with different offsets, and
 /// timed ones in one.
 #[test]
@@ -161,6 +190,12 @@ fn builtins() {
         "nohz_full=1 calls",
     ];
     let idle = ["nohz=on idle", "nohz=off idle", "nohz_full=1 idle", "highres=off idle"];
+    let delays = [
+        "highres=on ordinary",
+        "highres=on fifo",
+        "highres=off ordinary",
+        "highres=off fifo",
+    ];
     let probes = [
         "tick",
         "tick-bpf",
@@ -184,6 +219,8 @@ fn builtins() {
     let expected = [
         ("tick-cost", vec!["other", "fifo", "nohz=off idle"]),
         ("idle-cost", idle.to_vec()),
+        ("idle-hz", vec!["nohz=off idle", "nohz=on idle"]),
+        ("wake-delay", delays.to_vec()),
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
@@ -198,12 +235,19 @@ fn builtins() {
         let expected = match built.name() {
             "nohz-entry" | "probe-cost" => ["debian:6.1-cloud", "debian:6.12-rt"],
             "atlas" => ["debian:5.10-cloud", "debian:7.3-rt"],
+            "idle-hz" => [
+                "build:debian:6.1,lean,HZ=1000",
+                "build:debian:6.1,lean,HZ=1000,NO_HZ=full",
+            ],
+            "wake-delay" => {
+                ["build:debian:6.1,lean,HZ=1000", "build:debian:6.1,lean,HZ=40"]
+            }
             _ => ["debian:6.1-cloud", "debian:6.12-cloud"],
         };
         assert_eq!(kernels, expected);
     }
     let message = Experiment::builtin("tick").unwrap_err().to_string();
-    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry, slices, \
+    let there = "there are tick-cost, idle-cost, idle-hz, wake-delay, syscalls, nohz-entry, slices, \
                  probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));

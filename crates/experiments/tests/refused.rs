@@ -75,7 +75,7 @@ const ROWS: &[Case] = &[
 const WORKLOADS: &[Case] = &[
     (
         "noise = { cpu = 0, duration = \"1s\" }\nticks = { cpu = 0, duration = \"1s\" }",
-        "5:1: a workload is exactly one of noise, ticks, calls, nohz, slices and program",
+        "5:1: a workload is exactly one of noise, ticks, calls, nohz, slices, latency and program",
     ),
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
     (
@@ -85,11 +85,15 @@ const WORKLOADS: &[Case] = &[
     ("slices = { spinners = 0, duration = \"1s\" }", "7:23: invalid value: integer `0`"),
     (
         "slices = { spinners = 1, duration = \"1s\" }\n[[setting]]\nkernels = [\"c\"]",
-        "1:8: there is no cell: no setting row is for one of these kernels",
+        "1:8: there is no cell: no boot row or no setting row is for one of these kernels",
     ),
     (
         "slices = { spinners = 1, duration = \"1s\" }\n[[setting]]\nboots = [\"c\"]",
         "9:10: no boot row 'c': there are '' (the row without a name)",
+    ),
+    (
+        "latency = { cpu = 0, interval = \"2s\", duration = \"1s\" }",
+        "7:33: the interval must not be longer than the duration",
     ),
     ("noise = { cpu = 0, duration = \"0s\" }", "7:31: 0s is not a length of more than"),
     ("ticks = { cpu = 0, duration = \"61m\" }", "7:31: 61m is not a length of more than"),

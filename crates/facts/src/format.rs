@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod context_switches;
 pub(crate) mod cpu_times;
 pub(crate) mod cpuinfo;
+pub(crate) mod energy;
 pub(crate) mod idle;
 pub(crate) mod interrupts;
 pub(crate) mod kernel_log;

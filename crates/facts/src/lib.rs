@@ -36,6 +36,7 @@ pub use format::command_line::{CommandLine, Parameter};
 pub use format::config::Config;
 pub use format::context_switches::ContextSwitches;
 pub use format::cpu_times::{CpuTime, CpuTimes};
+pub use format::energy::{EnergyZone, energy_zones};
 pub use format::idle::{IdleCount, IdleState, idle_counts, resume_limit_us};
 pub use format::interrupts::{InterruptLine, Interrupts};
 pub use format::schedstat::SchedStat;

@@ -322,6 +322,25 @@ fn divider() {
     assert_eq!(read("kernel-7.2").tick.divider.get(), Some(&None));
 }
 
+/// Check the energy counters of a package and its parts, and that a machine without them has none.
+#[test]
+fn energy() {
+    let zones =
+        |tree: &str| facts::energy_zones(&Root::tree(&fixtures().join(tree)).unwrap());
+    let found = zones("ubuntu-24.04").unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|zone| (zone.name.as_str(), zone.energy_uj, zone.range_uj))
+        .collect();
+    let expected = [
+        ("package-0", 93_270_551_814, 262_143_328_850),
+        ("package-0 core", 21_745_660_205, 262_143_328_850),
+        ("package-0 dram", 5_601_117_218, 65_712_999_613),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(zones("arm64").unwrap_err().code, Why::Absent);
+}
+
 /// Check cores, packages and nodes, from lists and from masks of old kernels.
 #[test]
 fn topology() {

@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod control;
 mod doubts;
+mod energy;
 mod error;
 mod guests;
 mod jitter;

@@ -11,6 +11,7 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::control::observer::{Event, Watch};
 use crate::doubts;
+use crate::energy::EnergyMeter;
 use crate::latency::timers::now;
 use crate::proc_counters::{ProcCounters, both};
 use crate::time::mark;
@@ -29,6 +30,7 @@ pub(crate) fn run(
     }
     doubts.extend(first.doubts());
     let begin = first.at;
+    let mut energy = EnergyMeter::start();
     let mut waits = Vec::new();
     let (mut samples, mut before) = (Vec::new(), first);
     for number in 1..=spec.count.unwrap_or(u64::MAX) {
@@ -43,6 +45,7 @@ pub(crate) fn run(
             break;
         }
         let after = ProcCounters::now();
+        energy.look();
         let sample = sample(&before, &after, begin, &spec.cpus);
         watch.observer.event(Event::Ticks(&sample));
         samples.push(sample);
@@ -52,7 +55,8 @@ pub(crate) fn run(
         }
     }
     doubts.extend(holes(&samples));
-    Ok(TicksSeries { samples, waits, ..TicksSeries::default() })
+    let energy = Some(energy.end());
+    Ok(TicksSeries { samples, waits, energy, ..TicksSeries::default() })
 }
 
 /// Refuses an invalid interval.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, printable};
+use units::{Cpu, Nanos, printable};
 
 use crate::{Counts, Profile, Recording, Source};
 
@@ -72,6 +72,7 @@ impl Answer {
             recording: self.recording.printable().into_owned(),
             counts: self.counts.clone(),
             profile: self.profile.as_ref().map(|it| crate::printable(it).into_owned()),
+            host: self.host,
         }
     }
 }
@@ -140,4 +141,16 @@ pub struct Answer {
     pub counts: Option<Counts>,
     /// The instructions by function; `None` as above.
     pub profile: Option<Profile>,
+    /// What the guest's process used on the host; only in timed mode.
+    pub host: Option<HostUse>,
+}
+
+/// What the process of a guest used on the host while the agent executed its order: preparation
+/// and measurement, without the boot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostUse {
+    /// The CPU time of all its threads, in steps of 10 ms.
+    pub cpu_ns: Nanos,
+    /// The wall time; both ends are noticed up to 50 ms late.
+    pub wall_ns: Nanos,
 }

@@ -5,7 +5,7 @@
 //! of addresses: nothing here depends on where a kernel was loaded.
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Instructions};
+use units::{Cpu, Instructions, Nanos};
 
 use crate::tuple::tuple_form;
 
@@ -44,6 +44,11 @@ pub struct CpuCounts {
     /// no groups. They add up to all instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupCounts>,
+    /// The idle stretches: guest time from each `hlt` to the CPU's next instruction, in rising
+    /// order, each with its frequency. One in progress when the phase began or ended counts with
+    /// its part within the phase. `None` if QEMU does not export its clock, and in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<Vec<(Nanos, u64)>>,
 }
 
 /// The instructions of a group of threads: those that a program has started, directly or not.

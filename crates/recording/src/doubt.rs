@@ -76,6 +76,8 @@ pub enum Code {
     Survivors,
     /// Threads of a guest have no names that tell their purpose.
     ThreadsUnnamed,
+    /// CPU time of the host includes more than the measurement.
+    HostTime,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

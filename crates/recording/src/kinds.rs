@@ -41,7 +41,9 @@ pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
     SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
 };
-pub use ticks::{CpuBusy, CpuTicks, TickSample, TicksSeries, TicksSpec};
+pub use ticks::{
+    CpuBusy, CpuTicks, Energy, TickSample, TicksSeries, TicksSpec, ZoneEnergy,
+};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use workload::{Workload, WorkloadError};
 

@@ -24,7 +24,9 @@ pub use blame::{
     Blamed, Culprit, CulpritKind, Event, Share, Source, Steal, StealClock, Thread,
     ThreadOwner,
 };
-pub use cell::{Answer, BackgroundLoad, Cell, Ending, GuestSetting, MadeWith, Mode};
+pub use cell::{
+    Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,
+};
 pub use counts::{
     Counts, CpuCounts, GroupCounts, Interruption, Level, PhaseCounts, Values,
 };

@@ -18,4 +18,6 @@ pub struct Cells<'a> {
     pub made_with: Option<&'a MadeWith>,
     /// The violated limits; `None` if cells were not compared with limits.
     pub violations: Option<&'a [ViolatedLimit]>,
+    /// The number of idle guests that the savings of less frequent ticks are computed for.
+    pub guests: u64,
 }

@@ -45,7 +45,7 @@ pub fn text(recording: &Recording) -> String {
     let facts = &recording.facts;
     let text = match &recording.body {
         Body::Ticks { spec, series } => {
-            ticks_text(facts, spec, series, &TicksSummary::of(&series.samples))
+            ticks_text(facts, spec, series, &TicksSummary::of_series(series))
         }
         Body::Check { spec, series } => {
             check_text(recording, spec, series, &CheckSummary::of(series))

@@ -16,7 +16,9 @@ mod call_costs;
 #[cfg(test)]
 #[path = "../tests/example/counts.rs"]
 pub(crate) mod example;
+pub(crate) mod idle_by_hz;
 mod idle_cost;
+pub(crate) mod idle_stretches;
 mod nohz_cost;
 mod program_cost;
 mod tick_cost;

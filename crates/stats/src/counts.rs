@@ -109,6 +109,7 @@ mod tests {
             steps: Vec::new(),
             interruptions: Vec::new(),
             groups: Vec::new(),
+            idle_ns: None,
         };
         let phase = |a, b| PhaseCounts { cpus: vec![counts(0, a), counts(1, b)] };
         let phases = [phase(100, 10), phase(200, 20)];

@@ -30,6 +30,10 @@ mod summary;
 mod values;
 
 pub use cell::added::Added;
+pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
+pub use cell::idle_stretches::{
+    IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
+};
 pub use cell::{
     CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
     GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,

@@ -37,6 +37,7 @@ pub use slices::{
     PictureTask, RoundDeviation, SleepersCost, SliceBin, SliceEnds, SlicesCost,
     SlicesPicture, SlicesSummary, StepSlices, StepSummary, TaskSummary,
 };
+pub use ticks::power::{PowerSummary, ZonePower};
 pub use ticks::rates::{
     TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
 };
@@ -63,7 +64,7 @@ impl Summary {
     pub fn of(recording: &Recording) -> Self {
         match &recording.body {
             Body::Noise { series, .. } => Self::Noise(NoiseSummary::of(series)),
-            Body::Ticks { series, .. } => Self::Ticks(TicksSummary::of(&series.samples)),
+            Body::Ticks { series, .. } => Self::Ticks(TicksSummary::of_series(series)),
             Body::Check { series, .. } => Self::Check(CheckSummary::of(series)),
             Body::Calls { spec, series } => Self::Calls(CallsSummary::of(spec, series)),
             Body::Latency { spec, series } => {

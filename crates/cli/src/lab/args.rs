@@ -125,7 +125,14 @@ pub(crate) struct RunArgs {
     /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// Number of idle guests for which the report of idle guests by HZ computes what less frequent
+    /// ticks save.
+    #[arg(long, value_name = "N", default_value_t = GUESTS)]
+    pub(crate) guests: u64,
 }
+
+/// The default of `--guests`.
+pub(crate) const GUESTS: u64 = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CostArgs {

@@ -5,7 +5,7 @@ use report::cell_outputs_text;
 
 use crate::args::Output;
 use crate::lab;
-use crate::lab::args::{CostArgs, How};
+use crate::lab::args::{CostArgs, GUESTS, How};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     let experiment = Experiment::of_program(&request(args))?;
     let experiment = lab::with_changes(experiment, &how(args))?;
     let (cells, outcome) =
-        lab::run_and_print(&experiment, &args.how, args.markdown, output)?;
+        lab::run_and_print(&experiment, &args.how, args.markdown, GUESTS, output)?;
     if args.show_output {
         print(&cell_outputs_text(&cells))?;
     }

@@ -99,6 +99,23 @@ pub(crate) fn beside_the_clock(cell: &Value) -> Option<u64> {
     counted.checked_sub(u64::try_from(elapsed * hz / 1_000_000_000).unwrap())
 }
 
+/// Check that the idle stretches of a CPU and its instructions are the time between the marks: on
+/// the only CPU of a guest, all of it.
+#[test]
+fn idle_and_instructions_are_time() {
+    let Some(mixed) = Mixed::get() else { return };
+    let cell = named(&mixed.cells, "idle");
+    let halted = of_cpu(cell, 0).flat_map(|counts| list(&counts["idle_ns"]));
+    let halted: u64 = halted.map(|pair| number(&pair[0]) * number(&pair[1])).sum();
+    let counted = halted + sum(cell, 0, "user") + sum(cell, 0, "kernel");
+    let waits = list(&cell["series"]["waits"]).iter();
+    let slept: u64 = waits.map(|wait| number(&wait[1])).sum();
+    // The readings of the clock are outside of the marks.
+    let most = counted + 5_000 * phases(cell);
+    assert!((counted..=most).contains(&slept), "{slept} {counted}");
+    assert!(halted > slept / 2, "{halted} {slept}");
+}
+
 /// Check that the number of timer interrupts agrees with the guest's kernel.
 #[test]
 fn counts_are_interrupts() {

@@ -18,6 +18,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::episode::Count;
 use crate::qemu::api::{self, OnExecution, Score, Scoreboard};
+use crate::qemu::clock::Clock;
 use crate::qemu::interface::{self, Adding, Interface, PerCpu};
 use crate::qemu::translation::{Instruction, Translated};
 use crate::symbols::{Function, UNKNOWN};
@@ -64,6 +65,8 @@ pub(crate) struct Places {
     counters: Mutex<(BTreeMap<Function, usize>, Vec<Function>)>,
     /// Of several CPUs, the executing one.
     turn: AtomicUsize,
+    /// QEMU's clock, if this QEMU exports it, for the thread that runs the CPUs.
+    clock: OnceLock<Option<Clock>>,
 }
 
 /// The memory of the counters of functions.
@@ -81,7 +84,7 @@ unsafe impl Send for Places {}
 unsafe impl Sync for Places {}
 
 /// QEMU's variable for the CPU that a thread executes (`include/hw/core/cpu.h`).
-const CURRENT_CPU: &CStr = c"current_cpu";
+pub(crate) const CURRENT_CPU: &CStr = c"current_cpu";
 /// The address of that variable in the thread that runs the CPUs.
 static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
 /// QEMU's CPUs, in their order.
@@ -112,7 +115,8 @@ impl Places {
             },
             Counting::InPlace(_) | Counting::CalledBack(_) => null_mut(),
         };
-        Ok(Self { cpus, counting, places, board, functions, counters, turn })
+        let clock = OnceLock::new();
+        Ok(Self { cpus, counting, places, board, functions, counters, turn, clock })
     }
 
     /// The memory of the counters of functions, once QEMU has created its CPUs.
@@ -201,6 +205,7 @@ impl Places {
             }
         };
         let places = self.places.get_or_init(|| (0..self.cpus).map(make).collect());
+        self.clock.get_or_init(Clock::of_thread);
         if self.cpus > 1 && CURRENT.load(Ordering::Relaxed).is_null() {
             learn_current(places.len());
         }
@@ -240,6 +245,12 @@ impl Places {
     /// The instructions that each CPU has executed so far.
     pub(crate) fn counts(&self) -> Vec<Count> {
         (0..self.cpus).map(|cpu| self.count(cpu)).collect()
+    }
+
+    /// The nanoseconds that QEMU has skipped so far, because all CPUs were halted; `None` if this
+    /// QEMU does not export them.
+    pub(crate) fn skipped(&self) -> Option<u64> {
+        self.clock.get().copied().flatten().map(Clock::skipped)
     }
 
     /// The last known level of a CPU.

@@ -135,6 +135,25 @@ impl Plugin {
     fn watcher(&self) -> MutexGuard<'_, Watcher> {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The nanoseconds that QEMU has skipped so far; `None` if it does not export them, or if
+    /// halts are not observed.
+    fn skipped(&self) -> Option<u64> {
+        match self.detail {
+            Detail::Calls => self.places.skipped(),
+            Detail::Contexts => None,
+        }
+    }
+
+    /// The watcher, when a CPU begins a block: one that was halted is not any more.
+    fn watcher_of_running(&self, cpu: usize) -> MutexGuard<'_, Watcher> {
+        let mut watcher = self.watcher();
+        if watcher.idle.may_be_halted(cpu) {
+            watcher.idle.set_skipped(self.skipped());
+            watcher.idle.run(cpu, &self.places.counts());
+        }
+        watcher
+    }
 }
 
 /// Detects the first mark and the halt after it only.
@@ -149,7 +168,7 @@ impl Listener for AtEase {
                 .for_each(|instruction| instruction.call_back_at_marks());
         } else if let Some(last) = translated.instructions().next_back() {
             // A halt ends its block.
-            last.call_back_at_halt();
+            last.call_back_at_halt(halt);
         }
     }
 
@@ -176,6 +195,10 @@ impl Listener for Closely {
             translated.call_back(&plugin.symbols);
             for instruction in translated.instructions() {
                 plugin.places.count_kernel(&instruction);
+            }
+            if let Some(last) = translated.instructions().next_back() {
+                // A halt ends its block.
+                last.call_back_at_halt(halted);
             }
             let function = plugin.symbols.find(translated.address());
             translated.call_back_at_threads(plugin.symbols.name(function));
@@ -353,9 +376,9 @@ impl Instruction {
         self.call_back(then);
     }
 
-    fn call_back_at_halt(&self) {
+    fn call_back_at_halt(&self, then: api::OnExecution) {
         if decode::is_halt(self.bytes().as_slice()) {
-            self.call_back(halt);
+            self.call_back(then);
         }
     }
 
@@ -426,7 +449,7 @@ extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
     let block = unsafe { *data.cast::<Block>() };
     let cpu = plugin.places.current();
     plugin.places.set_level(cpu, IN_KERNEL);
-    plugin.watcher().kernel(cpu, block, plugin.places.count(cpu));
+    plugin.watcher_of_running(cpu).kernel(cpu, block, plugin.places.count(cpu));
 }
 
 /// The stack pointer of the next thread is loaded from that thread's structure.
@@ -494,7 +517,7 @@ extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
     let cpu = plugin.places.current();
     if plugin.places.level(cpu) != USER {
         plugin.places.set_level(cpu, USER);
-        plugin.watcher().user(cpu, plugin.places.count(cpu));
+        plugin.watcher_of_running(cpu).user(cpu, plugin.places.count(cpu));
     }
 }
 
@@ -511,6 +534,14 @@ extern "C" fn halt(_: c_uint, _: *mut c_void) {
             Detail::Contexts => plugin.interface.listen_anew::<AtBorders>(plugin.id),
         }
     }
+}
+
+/// A CPU halts while everything is counted.
+extern "C" fn halted(_: c_uint, _: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let (cpu, mut watcher) = (plugin.places.current(), plugin.watcher());
+    watcher.idle.set_skipped(plugin.skipped());
+    watcher.idle.halt(cpu, &plugin.places.counts());
 }
 
 extern "C" fn begin(_: c_uint, _: *mut c_void) {
@@ -536,7 +567,9 @@ extern "C" fn leave(_: c_uint, _: *mut c_void) {
 fn mark(mark: Mark) {
     let Some(plugin) = PLUGIN.get() else { return };
     let (counts, functions) = (plugin.places.counts(), plugin.places.functions());
-    plugin.watcher().mark(plugin.places.current(), mark, &counts, functions);
+    let mut watcher = plugin.watcher();
+    watcher.idle.set_skipped(plugin.skipped());
+    watcher.mark(plugin.places.current(), mark, &counts, functions);
 }
 
 /// Writes the counts.

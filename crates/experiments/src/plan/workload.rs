@@ -1,8 +1,8 @@
 //! From a workload row to a measurement on a guest with that many CPUs.
 
 use recording::{
-    BackgroundLoad, CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec,
-    Source as Watch, Spec, TicksSpec,
+    BackgroundLoad, CallsSpec, LatencySpec, NohzSpec, NoiseSpec, Phases, Policy,
+    SlicesSpec, Source as Watch, Spec, TicksSpec, Timer,
 };
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
@@ -13,7 +13,8 @@ use crate::table::entry::Length;
 use crate::table::number::{CpuChoice, Number};
 use crate::table::source::Source;
 use crate::table::{
-    BackgroundRow, CallsRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
+    BackgroundRow, CallsRow, LatencyRow, NohzRow, NoiseRow, SlicesRow, TicksRow,
+    WorkloadRow,
 };
 
 /// The measurement of a workload row, and its description.
@@ -72,6 +73,7 @@ pub(crate) fn work(
         row.calls.as_ref().map(|calls| plain(calls_task(choice, calls))),
         row.nohz.as_ref().map(|nohz| plain(nohz_task(choice, nohz))),
         row.slices.as_ref().map(|slices| plain(slices_task(choice, slices))),
+        row.latency.as_ref().map(|latency| plain(latency_task(choice, latency))),
         row.program.as_ref().map(|row| {
             let task = program::program(source, row);
             task.map(|(spec, files, words)| (spec, Some(files), words))
@@ -79,8 +81,8 @@ pub(crate) fn work(
     ];
     let mut asked = asked.into_iter().flatten();
     let (Some(first), None) = (asked.next(), asked.next()) else {
-        let why =
-            "a workload is exactly one of noise, ticks, calls, nohz, slices and program";
+        let why = "a workload is exactly one of noise, ticks, calls, nohz, slices, latency \
+                   and program";
         return Err(source.refuse(place, why));
     };
     let (spec, files, mut words) = first?;
@@ -222,6 +224,29 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Spec, String), Er
         turns: 1,
         sample_ns,
         phases: choice.phases,
+    });
+    Ok((task, words))
+}
+
+fn latency_task(choice: Choice<'_>, row: &LatencyRow) -> Result<(Spec, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let interval = row.interval.get_ref();
+    if interval.nanos() > row.duration.nanos() {
+        let why = "the interval must not be longer than the duration";
+        return Err(choice.source.refuse(row.interval.span(), why));
+    }
+    let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
+    let mut words =
+        format!("wake-ups every {interval} for {} on CPU {cpu}", row.duration);
+    if let Some(fifo) = fifo {
+        words += &format!(", SCHED_FIFO {fifo}");
+    }
+    let task = Spec::Latency(LatencySpec {
+        cpus: CpuSet::from_iter([cpu]),
+        interval_ns: interval.nanos(),
+        duration_ns: row.duration.nanos(),
+        timer: Timer::ClockNanosleep,
+        fifo,
     });
     Ok((task, words))
 }

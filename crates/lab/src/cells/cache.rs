@@ -132,7 +132,7 @@ pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
     let counted = read_counted(folder).map_err(|cause| wrong(COUNTS, cause))?;
     let (counts, profile) =
         counted.map(|Counted { counts, profile }| (counts, profile)).unzip();
-    Ok(Answer { recording, counts, profile })
+    Ok(Answer { recording, counts, profile, host: None })
 }
 
 fn read_recording(folder: &Path) -> Result<Recording, ResultError> {

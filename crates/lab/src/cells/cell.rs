@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use agent::{Answer, DecodeError, Order, Task, order};
 use kernels::{Kernel, checksum};
+use recording::HostUse;
 use serde::Serialize;
 use units::Nanos;
 
@@ -177,7 +178,7 @@ impl Ready {
         let cpu = slot.as_ref().map(|slot| slot.cpu);
         let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
         let ended = match guest.run(deadlines, run.stop) {
-            End::Off => judge(folder, self.request.machine.memory_mib),
+            End::Off(host) => judge(folder, self.request.machine.memory_mib, host),
             End::Overdue(why) => Ended::Lost(with_console(why, folder)),
             End::Failed(why) => return Ok(Ended::Lost(with_console(why, folder))),
             End::Stopped => Ended::Stopped,
@@ -186,7 +187,7 @@ impl Ready {
             Ended::Lost(why) if self.logs_failure && !has_greeted(folder) => {
                 self.boot_for_log(&why, folder, lab, run)
             }
-            ended @ (Ended::Off | Ended::Lost(_) | Ended::Stopped) => Ok(ended),
+            ended @ (Ended::Off(_) | Ended::Lost(_) | Ended::Stopped) => Ok(ended),
         }
     }
 
@@ -296,11 +297,14 @@ fn has_greeted(folder: &Path) -> bool {
     fs::metadata(folder.join(line::ANSWER)).is_ok_and(|file| file.len() > 0)
 }
 
-/// The outcome of a guest, with that much memory, that has powered off by itself.
-fn judge(folder: &Path, memory_mib: u32) -> Ended {
+/// The outcome of a guest, with that much memory, that has powered off by itself after its process
+/// used that.
+fn judge(folder: &Path, memory_mib: u32, host: HostUse) -> Ended {
     let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
     match Answer::from_bytes(&bytes) {
-        Ok(Answer::Recording(_) | Answer::Symbols(_) | Answer::Output(_)) => Ended::Off,
+        Ok(Answer::Recording(_) | Answer::Symbols(_) | Answer::Output(_)) => {
+            Ended::Off(host)
+        }
         Ok(Answer::Refused(why)) => {
             Ended::Lost(format!("the agent refused its order: {why}"))
         }
@@ -343,9 +347,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(line::CONSOLE), console).unwrap();
         fs::write(folder.path().join(line::ANSWER), answer).unwrap();
-        match judge(folder.path(), 64) {
+        match judge(folder.path(), 64, HostUse::default()) {
             Ended::Lost(why) => why,
-            ended @ (Ended::Off | Ended::Stopped) => panic!("{ended:?}"),
+            ended @ (Ended::Off(_) | Ended::Stopped) => panic!("{ended:?}"),
         }
     }
 

@@ -66,7 +66,7 @@ impl Lab {
             End::Failed(why) if !said.trim().is_empty() => Ok(Counting::Refused(why)),
             // A QEMU that hangs, or fails without a message, has not refused the counter.
             End::Overdue(why) | End::Failed(why) => Err(Error::ProbeCounter(why)),
-            End::Off => {
+            End::Off(_) => {
                 let reason = "QEMU ended as if there were no plugin";
                 Ok(Counting::Refused(reason.to_owned()))
             }

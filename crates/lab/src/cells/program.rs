@@ -79,7 +79,7 @@ impl Lab {
         let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
         match ready.boot(place.path(), "", self, run)? {
-            Ended::Off => {}
+            Ended::Off(_) => {}
             Ended::Lost(why) => return Err(Error::Guest(why)),
             Ended::Stopped => return Err(Error::Interrupted),
         }

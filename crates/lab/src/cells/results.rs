@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use experiments::CellPlan;
 use facts::CommandLine;
-use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
+use recording::{Answer, Body, Cell, Code, Counts, Doubt, Ending, HostUse, Mode};
 use units::CpuSet;
 use units::chain;
 
@@ -60,15 +60,22 @@ impl Lab {
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
-            Ended::Off => self.ended(ready, &key, place.path())?,
+            Ended::Off(host) => self.ended(ready, &key, host, place.path())?,
         };
         Ok(Some(completed(plan, ready, false, ending)))
     }
 
-    /// The ending of a cell that has run in `folder`. A program that failed is no result: it is
-    /// lost, and its output is stored with the console.
-    fn ended(&self, ready: &Ready, key: &str, folder: &Path) -> Result<Ending, Error> {
-        let answer = cache::read(folder)?;
+    /// The ending of a cell that has run in `folder`, and whose process used that on the host. A
+    /// program that failed is no result: it is lost, and its output is stored with the console.
+    fn ended(
+        &self,
+        ready: &Ready,
+        key: &str,
+        host: HostUse,
+        folder: &Path,
+    ) -> Result<Ending, Error> {
+        let mut answer = cache::read(folder)?;
+        answer.host = (ready.request.mode == Mode::Timed).then_some(host);
         match FailedProgram::of(&answer) {
             Some(failed) => {
                 let console =
@@ -86,12 +93,16 @@ impl Lab {
         folder: &Path,
         mut answer: Answer,
     ) -> Result<Answer, Error> {
+        let is_idle = matches!(answer.recording.body, Body::Ticks { .. });
         let doubts = &mut answer.recording.doubts;
         if is_cacheable(ready)
             && self.cell_cache.store(&ready.key(), &ready.inputs, ready.counts, folder)?
                 == Stored::Differs
         {
             doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
+        }
+        if answer.host.is_some() && is_idle {
+            doubts.push(Doubt::new(Code::HostTime, HOST_TIME));
         }
         if ready.engine == Engine::Emulated {
             doubts.push(Doubt::new(Code::Emulated, EMULATED));
@@ -139,6 +150,9 @@ const DIFFERS: &str = "the result of this run differs from the cached one: both 
                        the cache, and one of the two runs is wrong";
 const EMULATED: &str = "QEMU emulated the processor, because KVM is not available or \
                         hangs here: durations are meaningless";
+
+const HOST_TIME: &str = "host CPU time is that of the whole QEMU process: its own work, and \
+    the guest's preparation of the measurement, are included, and its resolution is 10 ms";
 
 const UNCOUNTED: &str = "instructions were counted by the guest's own clock only: how \
     the kernel used them is unknown";

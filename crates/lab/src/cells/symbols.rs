@@ -67,7 +67,7 @@ impl Lab {
             self.lost(&cell.key(), place.path(), why).map(SymbolNames::Lost)
         };
         match ready.boot(place.path(), "", self, run)? {
-            Ended::Off => {}
+            Ended::Off(_) => {}
             Ended::Lost(why) => return lost(why),
             Ended::Stopped => return Ok(SymbolNames::Stopped),
         }

@@ -47,7 +47,7 @@ pub(crate) fn prove(
         return Ok(trial.engine);
     }
     let engine = match boots(Engine::Kvm)? {
-        Ended::Off => Engine::Kvm,
+        Ended::Off(_) => Engine::Kvm,
         Ended::Lost(_) => Engine::Emulated,
         Ended::Stopped => return Err(Error::Interrupted),
     };

@@ -19,9 +19,10 @@ use std::thread;
 use std::time::Duration;
 
 use agent::Answer;
+use recording::HostUse;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use units::Cpu;
+use units::{Cpu, Nanos};
 
 use crate::error::{Error, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE};
@@ -61,7 +62,7 @@ pub(crate) struct Deadlines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The guest answered, and powered off.
-    Off,
+    Off(HostUse),
     /// It did not, for that reason.
     Lost(String),
     /// It was stopped by the user.
@@ -72,7 +73,7 @@ pub(crate) enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// The guest powered off, or restarted.
-    Off,
+    Off(HostUse),
     /// It exceeded a deadline, with a description.
     Overdue(String),
     /// QEMU failed, or the guest wrote too much.
@@ -89,6 +90,8 @@ pub(crate) struct Guest<'a> {
     folder: &'a Path,
     state: State,
     time: ProcessTime,
+    /// What it used while the agent executed its order.
+    worked: Option<HostUse>,
     /// The message on its console after which it is killed.
     final_message: Option<&'static str>,
 }
@@ -120,7 +123,8 @@ impl<'a> Guest<'a> {
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let time = ProcessTime::new(child.id());
         let state = State::Booting;
-        Ok(Self { child, process, folder, state, time, final_message: None })
+        let (worked, final_message) = (None, None);
+        Ok(Self { child, process, folder, state, time, worked, final_message })
     }
 
     /// Kills it, too, when its kernel prints that message, after which it does nothing.
@@ -175,8 +179,21 @@ impl<'a> Guest<'a> {
             _ => State::Leaving,
         };
         if now != self.state {
+            if self.state == State::Working {
+                self.worked = Some(self.used());
+            }
             self.state = now;
             self.time.reset();
+        }
+    }
+
+    /// What it has used in its state.
+    fn used(&self) -> HostUse {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (ran, _) = self.time.ran_and_slept();
+        HostUse {
+            cpu_ns: Nanos::from_nanos(nanos(ran)),
+            wall_ns: Nanos::from_nanos(nanos(self.time.wall())),
         }
     }
 
@@ -217,7 +234,7 @@ impl<'a> Guest<'a> {
     /// The meaning of QEMU's exit status.
     fn judge(&self, status: ExitStatus) -> End {
         if status.success() {
-            return End::Off;
+            return End::Off(self.worked.unwrap_or_else(|| self.used()));
         }
         if status.signal() == Some(rustix::process::Signal::XFSZ.as_raw()) {
             let file = [CONSOLE, ANSWER].into_iter().find(|file| self.is_full(file));

@@ -1,5 +1,6 @@
 //! Timer interrupts per CPU: parameters and measured values.
 
+use facts::Unknown;
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span};
 
@@ -31,6 +32,31 @@ pub struct TicksSeries {
     /// What ran on each traced CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<CpuBusy>,
+    /// The energy that the processors used from the first interval's beginning to the last one's
+    /// end; `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
+}
+
+/// The energy that the processors used, by RAPL's counters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Energy {
+    /// The duration.
+    pub span_ns: Nanos,
+    /// Each zone, packages before their parts; empty if unknown.
+    pub zones: Vec<ZoneEnergy>,
+    /// Why it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Unknown>,
+}
+
+/// The energy of a zone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneEnergy {
+    /// The zone: `package-0`, or a part of it: `package-0 core`.
+    pub zone: String,
+    /// Its energy in microjoules.
+    pub energy_uj: u64,
 }
 
 /// What ran on one CPU.

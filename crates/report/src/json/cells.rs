@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
-use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
+use recording::{
+    Body, Cell, Counts, Doubt, Ending, FORMAT, HostUse, MadeWith, Mode, Source,
+};
 use serde::Serialize;
-use stats::{Added, CellSummary, SleepersCost, ViolatedLimit, cell_metrics};
+use stats::{
+    Added, CellSummary, IdleByHz, SleepersCost, ViolatedLimit, answer, cell_metrics,
+};
 
 use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
@@ -20,6 +24,8 @@ struct Experiment<'a> {
     made_with: Option<&'a MadeWith>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violations: Option<&'a [ViolatedLimit]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    idle_by_hz: Vec<IdleByHz>,
     cells: Vec<CellJson<'a>>,
 }
 
@@ -47,6 +53,8 @@ struct CellJson<'a> {
     sleepers_cost: Option<SleepersCost>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<HostUse>,
     #[serde(flatten)]
     raw: Option<Raw<'a>>,
     doubts: Vec<Doubt>,
@@ -80,6 +88,7 @@ pub fn cells_json(
         planned: cells.planned,
         made_with: cells.made_with,
         violations: cells.violations,
+        idle_by_hz: IdleByHz::of_cells(cells.cells, cells.guests),
         cells: cells
             .cells
             .iter()
@@ -115,6 +124,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         added: Added::of_cell(cell, all),
         sleepers_cost: SleepersCost::of_cell(cell, all),
         lost,
+        host: answer(cell).and_then(|answer| answer.host),
         raw,
         doubts: cell_doubts(cell),
     }
@@ -145,6 +155,7 @@ mod tests {
             planned: 6,
             made_with: None,
             violations,
+            guests: 100,
         };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }

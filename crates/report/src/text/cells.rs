@@ -4,6 +4,8 @@
 
 pub(crate) mod calls;
 pub(crate) mod grid;
+pub(crate) mod idle_by_hz;
+pub(crate) mod idle_stretches;
 pub(crate) mod kernel_label;
 pub(crate) mod legend;
 pub(crate) mod lines;
@@ -38,6 +40,7 @@ use crate::text::layout::paragraph::paragraph;
 
 /// The cells of an experiment, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
+    let by_hz = idle_by_hz::tables(cells);
     let Cells { experiment, about, cells, planned, made_with, .. } = *cells;
     let labelled = cells.iter().zip(labels(cells));
     let named: Vec<LabelledCell<'_>> =
@@ -52,6 +55,7 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
     let rows = rows(&named);
     let tables = Tables::of(&rows);
     text.push_str(&tables.text());
+    text.push_str(&by_hz);
     text.extend(sleepers_table(&named));
     text.extend(added_table(&named));
     text.extend(culprits_table(&tables.culprits));
@@ -133,8 +137,8 @@ fn units(cells: &[LabelledCell<'_>]) -> String {
         ),
         (
             (Mode::Exact, false),
-            "Times of exact cells that were not counted are guest time: an instruction takes 1 ns, \
-             and an idle guest executes none.",
+            "Times of exact cells are guest time: an instruction takes 1 ns, and while all CPUs \
+             are idle, time passes without instructions.",
         ),
         (
             (Mode::Timed, false),
@@ -197,6 +201,7 @@ mod tests {
             planned,
             made_with: None,
             violations: None,
+            guests: 100,
         })
     }
 
@@ -396,6 +401,7 @@ mod tests {
                 planned,
                 made_with: None,
                 violations,
+                guests: 100,
             })
         };
         let words = "\nEnded early: 3 of 6 cells are done. Results are cached; run the same \
@@ -433,10 +439,12 @@ mod tests {
 
     Timer interrupts on idle CPUs
 
-      kernel  cell   CPU  ticks/s  busy
-      6.1.0   ticks    0     11.5   1 %
+      kernel  cell   CPU  ticks/s  busy  host
+      6.1.0   ticks    0     11.5   1 %     -
 
-    "ticks/s": timer interrupts in /proc/interrupts; "busy": time not idle.
+    "ticks/s": timer interrupts in /proc/interrupts; "busy": time not idle; "host":
+    CPU time of the guest's process on the host, as a share of one CPU, while the
+    agent prepared and measured.
 
     Duration of requests to the kernel
 
@@ -509,8 +517,7 @@ mod tests {
             let cells =
                 [Cell { mode, ..cell("calls", OLD, done) }, cell("lost", OLD, lost())];
             let text = page("calls", "", &cells);
-            ["are exact", "were not counted", "real time"]
-                .map(|words| text.contains(words))
+            ["are exact", "are guest time", "real time"].map(|words| text.contains(words))
         };
         assert_eq!(units(Mode::Exact, None), [false, true, false]);
         assert_eq!(units(Mode::Timed, None), [false, false, true]);

@@ -16,7 +16,7 @@ use crate::text::facts::value::{hypervisor, preemption};
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, aligned};
 use crate::text::noise::worst::{left_out, worst};
-use crate::text::ticks::words as tick_words;
+use crate::text::ticks::{power, words as tick_words};
 
 /// More CPUs than this are cut to [`WORST`].
 const LISTED: usize = 16;
@@ -33,6 +33,10 @@ pub(crate) fn check_text(
     let mut text = verdict(&summary.verdict);
     text.push('\n');
     text.push_str(&machine(recording));
+    if let Some(power) = summary.rest.power.as_ref().and_then(power) {
+        let power = format!("{power}, while noisefloor was idle");
+        text.push_str(&paragraph(&aligned("  power", 14, Side::Left), &power));
+    }
     text.push('\n');
     text.push_str(&measured(spec, series, summary));
     text.push_str(&sources(&summary.verdict, &summary.noise));

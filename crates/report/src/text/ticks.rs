@@ -7,9 +7,11 @@ pub(crate) mod words;
 
 use std::iter;
 
-use facts::Facts;
+use facts::{Facts, Why};
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
-use stats::{CpuTicksSummary, TickVerdict, TicksSummary, tick_verdicts};
+use stats::{
+    CpuTicksSummary, PowerSummary, TickVerdict, TicksSummary, ZonePower, tick_verdicts,
+};
 
 use crate::number;
 use crate::text::layout::doubts::doubts;
@@ -114,14 +116,29 @@ fn most_ticking(
 
 /// The lines below the last interval: what the rates mean, and the doubts.
 pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> String {
-    close(facts, &TicksSummary::of(&series.samples)) + &doubts(reasons)
+    close(facts, &TicksSummary::of_series(series)) + &doubts(reasons)
 }
 
 fn close(facts: &Facts, summary: &TicksSummary) -> String {
     let verdicts = tick_verdicts(facts, &summary.cpus);
     let sentences =
         verdicts.iter().map(|verdict| paragraph("", &sentence(facts, verdict)));
-    iter::once("\n".to_owned()).chain(sentences).collect()
+    let power = summary.power.as_ref().and_then(power);
+    let power = power.map(|power| paragraph("", &format!("Power: {power}.")));
+    iter::once("\n".to_owned()).chain(sentences).chain(power).collect()
+}
+
+/// The power of the processors, or why it is unknown; `None` if the machine has no counters.
+pub(crate) fn power(power: &PowerSummary) -> Option<String> {
+    if let Some(unknown) = &power.unknown {
+        return (unknown.code != Why::Absent).then(|| format!("unknown: {unknown}"));
+    }
+    let zone = |zone: &ZonePower| {
+        let watts = number::any(zone.power_w, |watts| format!("{watts:.2} W"));
+        format!("{} {watts}", zone.zone)
+    };
+    let zones: Vec<String> = power.zones.iter().map(zone).collect();
+    Some(format!("{} (mean, by RAPL, all programs together)", zones.join(", ")))
 }
 
 /// One verdict as a sentence.

@@ -209,7 +209,7 @@ pub(crate) fn lost() -> Ending {
 }
 
 pub(crate) fn done(recording: Recording, counts: Option<Counts>) -> Ending {
-    Ending::Done(Box::new(Answer { recording, counts, profile: None }))
+    Ending::Done(Box::new(Answer { recording, counts, profile: None, host: None }))
 }
 
 fn values(pairs: &[(u64, u64)]) -> Vec<(Instructions, u64)> {
@@ -236,6 +236,7 @@ pub(crate) fn phase(
         steps: values(steps),
         interruptions,
         groups: Vec::new(),
+        idle_ns: None,
     };
     PhaseCounts { cpus: vec![cpu] }
 }

@@ -119,6 +119,7 @@ mod tests {
                 steps: vec![(Instructions::new(cost), 9)],
                 interruptions: Vec::new(),
                 groups: Vec::new(),
+                idle_ns: None,
             };
             CallCost::of(name, &[&counts])
         };

@@ -6,7 +6,7 @@ use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
 
 use super::tick_paths::paths;
 use crate::counts::{on_cpu, timer_costs, timer_entries};
-use crate::{CulpritSummary, Spread, TickKinds};
+use crate::{CulpritSummary, IdleStretches, Spread, TickKinds};
 
 /// The counts of one idle CPU, by the counter and by `/proc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct CpuIdleCost {
     pub timer_entries: u64,
     /// That per second.
     pub timer_entries_hz: Option<PerSecond>,
+    /// The idle stretches; null if QEMU does not export its clock, and in older files.
+    pub idle: Option<IdleStretches>,
 }
 
 impl IdleCost {
@@ -99,6 +101,13 @@ impl IdleCost {
         }
     }
 
+    /// The idle stretches of all CPUs together; `None` if those of one are unknown.
+    pub fn idle(&self) -> Option<IdleStretches> {
+        let of_cpus = self.cpus.iter().map(|cpu| Some(&cpu.idle.as_ref()?.values));
+        let of_cpus = of_cpus.collect::<Option<Vec<_>>>()?;
+        Some(IdleStretches::of(of_cpus.into_iter().flatten().copied()))
+    }
+
     /// The CPUs where the two counts of timer interrupts differ by more than one at each
     /// edge of each interval: `/proc` is read just before it and just after.
     pub fn contradictions(&self) -> impl Iterator<Item = &CpuIdleCost> {
@@ -138,8 +147,16 @@ impl CpuIdleCost {
             ),
             timer_entries: entries,
             timer_entries_hz: PerSecond::of(entries, idle),
+            idle: stretches(&input.phases),
         }
     }
+}
+
+/// The idle stretches in all phases; `None` if those of one are unknown.
+fn stretches(phases: &[&CpuCounts]) -> Option<IdleStretches> {
+    let of_phases = phases.iter().map(|counts| counts.idle_ns.as_ref());
+    let of_phases = of_phases.collect::<Option<Vec<_>>>()?;
+    Some(IdleStretches::of(of_phases.into_iter().flatten().copied()))
 }
 
 /// The largest deviation of an interval's rate from that of all.
@@ -181,7 +198,7 @@ mod tests {
                 "cpu": 0, "instructions": 10_080, "kernel_instructions": 10_000,
                 "instructions_hz": 5040.0, "instructions_hz_deviation": 0.0,
                 "timer_interrupts": 9, "timer_hz": 4.5, "timer_hz_deviation": 0.0,
-                "timer_entries": 8, "timer_entries_hz": 4.0,
+                "timer_entries": 8, "timer_entries_hz": 4.0, "idle": null,
             }],
             "tick_kernel_instructions": {
                 "agreed": null, "mean": 1275.0, "mean_deviation": 0.0, "p50": 1200,
@@ -194,6 +211,37 @@ mod tests {
             "culprits": [],
         });
         assert_eq!(serde_json::to_value(CellSummary::IdleCost(found)).unwrap(), expected);
+    }
+
+    /// Check that the stretches of all phases and CPUs are added up, and are unknown if those of one
+    /// phase are.
+    #[test]
+    fn idle_stretches() {
+        let halted = |lengths: &[u64]| {
+            let idle = lengths.iter().map(|length| (Nanos::from_micros(*length), 2));
+            let counts = counts(0, &[], &Vec::new());
+            CpuCounts { idle_ns: Some(idle.collect()), ..counts }
+        };
+        let phases = [halted(&[100, 4000]), halted(&[4000]), counts(0, &[], &Vec::new())];
+        let of = |phases: &[&CpuCounts]| {
+            let cpu = |cpu| IdleCpu {
+                cpu: Cpu::new(cpu),
+                timer: None,
+                phases: phases.to_vec(),
+            };
+            IdleCost::of_cpus(&[Nanos::from_secs(1); 2], &[cpu(0), cpu(1)])
+        };
+        let found = of(&[&phases[0], &phases[1]]);
+        let values = |values: &[(u64, u64)]| {
+            let value =
+                |&(length, count): &(u64, u64)| (Nanos::from_micros(length), count);
+            values.iter().map(value).collect::<Vec<_>>()
+        };
+        let on_cpu = found.cpus[0].idle.as_ref().unwrap();
+        assert_eq!(on_cpu.values, values(&[(100, 2), (4000, 4)]));
+        assert_eq!(found.idle().unwrap().values, values(&[(100, 4), (4000, 8)]));
+        let found = of(&[&phases[0], &phases[2]]);
+        assert_eq!((&found.cpus[0].idle, found.idle()), (&None, None));
     }
 
     /// Check that the two counts may differ by one at each edge and no more, and that an unknown

@@ -293,6 +293,7 @@ mod tests {
             kernel: count(75),
             steps: vec![],
             interruptions: vec![],
+            idle_ns: None,
             groups: vec![group(0, 1, 5), group(1, 40, 30), group(2, 60, 40)],
         };
         let profile = Profile {
@@ -314,7 +315,7 @@ mod tests {
         let body = recording::Body::Program { spec: spec(), series: series() };
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
         let recording = Recording::now(facts, body, vec![]);
-        Answer { recording, counts: Some(counts), profile: Some(profile) }
+        Answer { recording, counts: Some(counts), profile: Some(profile), host: None }
     }
 
     fn series() -> ProgramSeries {

@@ -9,9 +9,9 @@ use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, GuestsSummary, JitterSummary, NohzStressSummary, NohzTestSummary,
-    ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds,
-    WakersSummary,
+    CpuTicksSummary, GuestsSummary, IdleStretches, JitterSummary, NohzStressSummary,
+    NohzTestSummary, ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices,
+    Summary, TickKinds, WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -138,6 +138,17 @@ table! { of_cells:
         "idle_instructions_hz" Hz Less "instructions per idle second" |rates| rates[0];
         "idle_timer_hz" Hz Less "timer interrupts per idle second" |rates| rates[1];
     }
+    STRETCHES(IdleStretches) whole "ticks" {
+        "idle_stretch_ns_mean" Ns More
+            "mean idle stretch of a CPU: guest time from a halt to the next instruction"
+            |idle| ns(idle.mean_ns);
+        "idle_skylake_c10_ppm" Ppm More
+            "share of idle time in stretches of at least 5 ms, the target residency of Skylake's C10"
+            |idle| ppm(idle.share("Skylake", "C10"));
+        "idle_sapphire_rapids_c6_ppm" Ppm More
+            "the same for 800 us, that of Sapphire Rapids' C6"
+            |idle| ppm(idle.share("Sapphire Rapids", "C6"));
+    }
     CALL_COST(Spread) whole "calls" {
         "CALL_instructions" Instructions Less
             "median cost of the call of that name: `getpid_instructions`" median;
@@ -197,6 +208,14 @@ table! { of_cells:
         GAP_NS_MAX Ns Less "longest gap" |cpu| ns(cpu.gap_ns.max);
         "gaps_hz" Hz Less "gaps per second" |cpu| hz(cpu.gaps_hz);
     }
+    LATENCY(CpuLatencySummary) each "latency" {
+        "late_ns_p50" Ns Less "median wake-up latency" |cpu| ns(cpu.late_ns.p50);
+        "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
+            |cpu| ns(cpu.late_ns.p99);
+        "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
+            |cpu| ns(cpu.late_ns.p99_9);
+        LATE_NS_MAX Ns Less "longest wake-up latency" |cpu| ns(cpu.late_ns.max);
+    }
     CALL_TIME(CallSummary) whole "calls" {
         "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
     }
@@ -209,14 +228,6 @@ table! { of_recordings:
         "interrupts_hz" Hz Less "interrupts per second" |cpu| hz(cpu.interrupts_hz);
         "busy_ppm" Ppm Neither "share of time that the CPU was not idle"
             |cpu| ppm(cpu.busy_ppm);
-    }
-    LATENCY(CpuLatencySummary) each "latency" {
-        "late_ns_p50" Ns Less "median wake-up latency" |cpu| ns(cpu.late_ns.p50);
-        "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
-            |cpu| ns(cpu.late_ns.p99);
-        "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
-            |cpu| ns(cpu.late_ns.p99_9);
-        LATE_NS_MAX Ns Less "longest wake-up latency" |cpu| ns(cpu.late_ns.max);
     }
     STRESS(NohzStressSummary) whole "nohz stress" {
         "nohz_failures" Count Less "tries in which the tick did not stop"
@@ -300,6 +311,7 @@ pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
         .concat(),
         CellSummary::IdleCost(cost) => [
             whole(IDLE, &idle_rates(cost)),
+            whole(STRETCHES, cost.idle().as_ref()),
             whole(TICK, &cost.tick_kernel_instructions),
             whole(KINDS, &cost.kinds),
         ]

@@ -21,6 +21,6 @@ impl CheckSummary {
     pub fn of(series: &CheckSeries) -> Self {
         let noise = NoiseSummary::of(&series.noise);
         let verdict = Verdict::of(&noise, &series.noise.cpus);
-        Self { rest: TicksSummary::of(&series.rest.samples), verdict, noise }
+        Self { rest: TicksSummary::of_series(&series.rest), verdict, noise }
     }
 }

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use recording::{CpuTicks, TickSample};
+use recording::{CpuTicks, TickSample, TicksSeries};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
+use crate::PowerSummary;
+
+pub(crate) mod power;
 pub(crate) mod rates;
 
 /// Ticks of one CPU.
@@ -29,9 +32,18 @@ pub struct CpuTicksSummary {
 pub struct TicksSummary {
     /// Each CPU, in ascending order.
     pub cpus: Vec<CpuTicksSummary>,
+    /// The power of the processors meanwhile; missing if it was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerSummary>,
 }
 
 impl TicksSummary {
+    /// Summarizes a series, with the power of the processors.
+    pub fn of_series(series: &TicksSeries) -> Self {
+        let power = series.energy.as_ref().map(PowerSummary::of);
+        Self { power, ..Self::of(&series.samples) }
+    }
+
     /// Summarizes the counts of one interval or of several.
     pub fn of(samples: &[TickSample]) -> Self {
         let mut cpus: BTreeMap<Cpu, Vec<(Nanos, &CpuTicks)>> = BTreeMap::new();
@@ -41,7 +53,7 @@ impl TicksSummary {
             }
         }
         let cpus = cpus.into_iter().map(|(cpu, all)| CpuTicksSummary::of(cpu, &all));
-        Self { cpus: cpus.collect() }
+        Self { cpus: cpus.collect(), power: None }
     }
 }
 

@@ -22,5 +22,6 @@ pub(crate) fn counts(cpu: u32, entries: &[(&str, Level)], kernel: &Values) -> Cp
         steps: kernel.clone(),
         interruptions: entries.iter().map(way).collect(),
         groups: Vec::new(),
+        idle_ns: None,
     }
 }

@@ -47,8 +47,15 @@ mod tests {
         let parts = parts();
         let (experiment, about, cells) = ("mine", "", [].as_slice());
         let made_with = Some(&parts);
-        let cells =
-            Cells { experiment, about, cells, planned: 0, made_with, violations: None };
+        let cells = Cells {
+            experiment,
+            about,
+            cells,
+            planned: 0,
+            made_with,
+            violations: None,
+            guests: 100,
+        };
         assert!(cells_text(&cells).contains("Made with agent 68b8eb9030a3, counter "));
         let object = cells_json(&cells, false).unwrap();
         let object: serde_json::Value = serde_json::from_str(&object).unwrap();

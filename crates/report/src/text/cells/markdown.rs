@@ -10,6 +10,7 @@ use stats::{CellSummary, cell_metrics};
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::number::{NONE, metric};
+use crate::text::cells::idle_by_hz;
 
 /// The cells of an experiment as Markdown.
 pub fn cells_markdown(cells: &Cells<'_>) -> String {
@@ -24,6 +25,7 @@ pub fn cells_markdown(cells: &Cells<'_>) -> String {
             all.iter().copied().filter(|cell| cell.name == *name).collect();
         text += &section(name, &same);
     }
+    text += &idle_by_hz::markdown(cells);
     text += &list("Lost cells", all.iter().filter_map(|cell| lost(cell)));
     let names: Vec<_> = all.iter().map(|cell| (*cell, full(cell))).collect();
     text += &list("Doubts", doubts_by_name(&names).into_iter());
@@ -144,6 +146,7 @@ mod tests {
             planned: 4,
             made_with: None,
             violations: None,
+            guests: 100,
         };
         assert_snapshot!(cells_markdown(&cells), @r"
     # atlas

@@ -1,10 +1,10 @@
 //! The tables of measurements in cells, one for each kind of summary.
 
 use stats::{
-    CallCost, CallSummary, CellSummary, CpuIdleCost, CulpritSummary, IdleCost,
-    NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary,
+    CallCost, CallSummary, CellSummary, CpuIdleCost, CpuLatencySummary, CulpritSummary,
+    IdleCost, NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary, answer,
 };
-use units::Instructions;
+use units::{Instructions, Ppm};
 
 use crate::number;
 use crate::text::cells::calls::{CellCalls, call_section};
@@ -12,7 +12,7 @@ use crate::text::cells::grid::MARK;
 use crate::text::cells::lines::{Count, Lines, Row};
 use crate::text::cells::programs::{CellProgram, program_tables};
 use crate::text::cells::tick_kinds::kinds_table;
-use crate::text::cells::{nohz, slices};
+use crate::text::cells::{idle_stretches, nohz, slices};
 
 /// The lines of all tables, each in the order of the rows.
 #[derive(Default)]
@@ -22,10 +22,12 @@ pub(crate) struct Tables<'a> {
     has_busy_ticks: bool,
     tick_kinds: Vec<(&'a Row<'a>, &'a TickKinds)>,
     idle_costs: Lines<'a, 5>,
+    idle_stretches: Lines<'a, 7>,
     call_costs: Vec<CellCalls<'a>>,
     noise: Lines<'a, 5>,
-    ticks: Lines<'a, 3>,
+    ticks: Lines<'a, 4>,
     calls: Vec<CellCalls<'a>>,
+    latency: Lines<'a, 6>,
     nohz_costs: Lines<'a, 7>,
     nohz_tests: Lines<'a, 4>,
     slices_costs: Lines<'a, 7>,
@@ -55,6 +57,9 @@ impl<'a> Tables<'a> {
                 self.tick_kinds.push((row, &cost.kinds));
                 for cpu in &cost.cpus {
                     self.idle_costs.push(row, |count| idle_cost(cost, cpu, count));
+                    if let Some(line) = idle_stretches::line(cpu) {
+                        self.idle_stretches.push(row, |_| line.clone());
+                    }
                 }
                 self.culprits.push((row, &cost.culprits));
             }
@@ -94,9 +99,13 @@ impl<'a> Tables<'a> {
             Summary::Slices(summary) => {
                 self.slices.push(row, |_| slices::line(summary));
             }
+            Summary::Latency(latency) => {
+                for cpu in &latency.cpus {
+                    self.latency.push(row, |count| wakeups(cpu, count));
+                }
+            }
             // Not measured in guests.
-            Summary::Latency(_)
-            | Summary::Run(_)
+            Summary::Run(_)
             | Summary::Program(_)
             | Summary::Wakers(_)
             | Summary::NohzStress(_)
@@ -119,11 +128,14 @@ impl<'a> Tables<'a> {
     }
 
     fn add_ticks(&mut self, row: &'a Row<'a>, ticks: &TicksSummary) {
+        let host = answer(row.named.cell).and_then(|answer| answer.host);
+        let host = host.and_then(|host| Ppm::of(host.cpu_ns, host.wall_ns));
         for cpu in &ticks.cpus {
             let fields = [
                 cpu.cpu.to_string(),
                 number::known(cpu.timer_hz, number::bare_rate),
                 number::known(cpu.busy_ppm, number::share),
+                number::any(host, number::share),
             ];
             self.ticks.push(row, |_| fields.clone());
         }
@@ -138,10 +150,12 @@ impl<'a> Tables<'a> {
         let tables = [
             ticks,
             idle_costs(&self.idle_costs),
+            idle_stretches::table(&self.idle_stretches),
             call_costs(&self.call_costs),
             noise(&self.noise),
             idle_ticks(&self.ticks),
             calls(&self.calls),
+            latency(&self.latency),
             nohz::costs(&self.nohz_costs),
             nohz::tests(&self.nohz_tests),
             slices::costs(&self.slices_costs),
@@ -244,10 +258,12 @@ fn noise(lines: &Lines<'_, 5>) -> Option<String> {
     lines.section("OS noise of busy CPUs", head, words)
 }
 
-fn idle_ticks(lines: &Lines<'_, 3>) -> Option<String> {
-    let words =
-        "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle.";
-    lines.section("Timer interrupts on idle CPUs", ["CPU", "ticks/s", "busy"], words)
+fn idle_ticks(lines: &Lines<'_, 4>) -> Option<String> {
+    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle; \
+                 \"host\": CPU time of the guest's process on the host, as a share of one CPU, while \
+                 the agent prepared and measured.";
+    let head = ["CPU", "ticks/s", "busy", "host"];
+    lines.section("Timer interrupts on idle CPUs", head, words)
 }
 
 fn calls(cells: &[CellCalls<'_>]) -> Option<String> {
@@ -257,4 +273,19 @@ fn calls(cells: &[CellCalls<'_>]) -> Option<String> {
 
 fn call_time(call: &CallSummary) -> (String, String) {
     (call.name.clone(), number::any(call.step_ns.p50, number::duration))
+}
+
+fn latency(lines: &Lines<'_, 6>) -> Option<String> {
+    let head = ["CPU", "samples", "median", "mean", "p99", "max"];
+    let words = "Time from a timer's expiry until the sleeping thread has read the clock after it. \
+                 An ordinary thread's timer may also be late by its slack of 50 µs; a SCHED_FIFO \
+                 thread has none.";
+    lines.section("Wake-up latency of sleeping threads", head, words)
+}
+
+fn wakeups(cpu: &CpuLatencySummary, count: Count) -> [String; 6] {
+    let late = cpu.late_ns;
+    let [median, mean, p99, max] = [late.p50, late.mean, late.p99, late.max]
+        .map(|late| number::any(late, number::duration));
+    [cpu.cpu.to_string(), count(cpu.samples), median, mean, p99, max]
 }

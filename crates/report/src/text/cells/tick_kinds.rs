@@ -67,6 +67,7 @@ mod tests {
             planned: 2,
             made_with: None,
             violations: None,
+            guests: 100,
         };
         let text = cells_text(&page);
         let table = text.split_once("Kinds of tick").unwrap().1;

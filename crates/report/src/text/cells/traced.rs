@@ -141,6 +141,7 @@ mod tests {
             planned: all.len(),
             made_with: None,
             violations: None,
+            guests: 100,
         };
         let text = cells_text(&page);
         let listed = text.split("\n\n").find(|part| part.starts_with("Cells")).unwrap();
