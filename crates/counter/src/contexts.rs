@@ -516,7 +516,7 @@ ffffffff8000b000 T ret_from_fork";
     }
 
     /// Check that threads have contexts of their own: a system call continues after others ran, the
-    /// idle loop and a kernel thread are known by their functions, and a new task begins anew.
+    /// idle loop and a kernel thread are known by their functions, and a new task begins at its own start.
     #[test]
     fn threads() {
         let mut machine = Machine::new();

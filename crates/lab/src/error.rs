@@ -10,7 +10,7 @@ use agent::DecodeError;
 use kernels::{CACHE_VARIABLE, CacheError};
 
 use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
-use crate::packing::error::PackError;
+use crate::pack_error::PackError;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

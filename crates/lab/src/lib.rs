@@ -6,6 +6,7 @@ mod cells;
 mod error;
 mod guest;
 mod installation;
+mod pack_error;
 mod packing;
 mod parts;
 
@@ -16,4 +17,4 @@ pub use cells::progress::Progress;
 pub use cells::run::{Observer, Run};
 pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;
-pub use packing::error::PackError;
+pub use pack_error::PackError;

@@ -11,7 +11,6 @@
 
 mod base;
 mod elf;
-pub(crate) mod error;
 mod folder;
 mod host;
 mod libraries;
@@ -27,7 +26,7 @@ use kernels::checksum;
 use recording::ProgramSpec;
 
 use crate::guest::initramfs;
-use crate::packing::error::PackError;
+use crate::pack_error::PackError;
 use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
 

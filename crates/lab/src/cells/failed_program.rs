@@ -10,7 +10,7 @@ const LINE_MAX: usize = 200;
 pub(crate) struct FailedProgram {
     /// The reason, with the last line of its output.
     pub(crate) why: String,
-    /// Everything that it and its services wrote, as far as it was kept.
+    /// Everything that it and its services wrote, as far as it was stored.
     pub(crate) output: String,
 }
 

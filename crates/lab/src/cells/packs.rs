@@ -8,7 +8,7 @@ use recording::{ProgramSpec, Spec};
 
 use crate::error::Error;
 use crate::guest::request::Request;
-use crate::packing::error::PackError;
+use crate::pack_error::PackError;
 use crate::packing::packages::Look;
 use crate::packing::{self, Packed};
 

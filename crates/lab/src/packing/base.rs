@@ -4,7 +4,7 @@
 //!
 //! There is no `/etc/resolv.conf`: a guest has no network but loopback.
 
-use crate::packing::error::PackError;
+use crate::pack_error::PackError;
 use crate::packing::tree::Tree;
 
 /// Those of programs and libraries are added with them: on some machines they are links.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::packing::error::PackError;
+use crate::pack_error::PackError;
 use crate::packing::host::PERMISSIONS;
 use crate::packing::libraries::Place;
 use crate::packing::packer::{Need, Packer, read};

@@ -9,8 +9,8 @@ use experiments::guest_path;
 use kernels::Wanted;
 use recording::ProgramSpec;
 
+use crate::pack_error::PackError;
 use crate::packing::elf::{self, Format, Needs};
-use crate::packing::error::PackError;
 use crate::packing::folder;
 use crate::packing::host;
 use crate::packing::libraries::{self, Found, Libraries, Place};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::pack_error::PackError;
 use crate::packing::Archive;
-use crate::packing::error::PackError;
 
 /// The kind of a file, as in `st_mode`.
 const DIRECTORY: u32 = 0o040_000;

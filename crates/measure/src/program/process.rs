@@ -1,7 +1,8 @@
 //! One process, with the beginning and the end of its output.
 
 use std::collections::VecDeque;
-use std::io::{self, PipeReader, Read};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use recording::{Ended, KeptOutput, ProgramSpec, Usage, Words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use units::Nanos;
 
@@ -18,7 +20,7 @@ use crate::time::mark;
 
 /// The length of output that ends a run, in bytes.
 pub(super) const OUTPUT_MAX: u64 = 64 << 20;
-/// The lengths of the beginning and of the end that are kept, in bytes.
+/// The lengths of the beginning and of the end that are stored, in bytes.
 const KEPT: usize = 32 << 10;
 /// The interval at which ends are looked for on kernels without `pidfd_open` (before 5.3).
 const LOOK: Nanos = Nanos::from_millis(10);
@@ -28,7 +30,7 @@ pub(super) struct Process {
     child: Child,
     /// Becomes readable when the process ends.
     end: Option<OwnedFd>,
-    pipe: Option<PipeReader>,
+    pipe: Option<File>,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     bytes: u64,
@@ -38,7 +40,7 @@ pub(super) struct Process {
 impl Process {
     /// Starts a command in a group of threads of its own.
     pub(super) fn start(spec: &ProgramSpec, words: &Words) -> io::Result<Self> {
-        let (pipe, writer) = io::pipe()?;
+        let (pipe, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
         let mut command = Command::new(words.program().unwrap_or_default());
         command.args(words.arguments()).env_clear();
@@ -62,7 +64,7 @@ impl Process {
         Ok(Self {
             child,
             end,
-            pipe: Some(pipe),
+            pipe: Some(File::from(pipe)),
             head: Vec::new(),
             tail: VecDeque::new(),
             bytes: 0,

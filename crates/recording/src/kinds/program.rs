@@ -80,10 +80,10 @@ pub struct ProgramSeries {
     pub failure: Option<String>,
 }
 
-/// Output of a process, of which the beginning and the end are kept.
+/// Output of a process, of which the beginning and the end are stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptOutput {
-    /// The text that was kept; invalid UTF-8 is replaced.
+    /// The text that was stored; invalid UTF-8 is replaced.
     pub text: String,
     /// The length of all that was written, in bytes.
     pub bytes: u64,

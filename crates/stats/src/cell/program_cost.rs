@@ -314,7 +314,8 @@ mod tests {
         let counts = Counts { phases: vec![PhaseCounts { cpus: vec![cpu] }] };
         let body = recording::Body::Program { spec: spec(), series: series() };
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
-        let recording = Recording::now(facts, body, vec![]);
+        let (taken, tool) = (String::new(), Recording::TOOL.to_owned());
+        let recording = Recording { taken, tool, facts, body, doubts: vec![] };
         Answer { recording, counts: Some(counts), profile: Some(profile), host: None }
     }
 

@@ -2,7 +2,7 @@
 
 use recording::{Body, Cell, Ending};
 
-/// What the command of each cell wrote, as far as it was kept: lines that are not filtered.
+/// What the command of each cell wrote, as far as it was stored: lines that are not filtered.
 pub fn cell_outputs_text(cells: &[Cell]) -> String {
     cells.iter().filter_map(output_text).collect()
 }
