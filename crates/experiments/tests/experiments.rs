@@ -228,6 +228,12 @@ fn builtins() {
         ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
     assert_eq!(message, expected);
+}
+
+/// Check the first and the last kernel of each built-in experiment, and that it is found by name.
+#[test]
+fn kernels_of_builtins() {
+    let all = Experiment::builtins().unwrap();
     for built in &all {
         assert!(!built.about().is_empty());
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
@@ -246,6 +252,13 @@ fn builtins() {
         };
         assert_eq!(kernels, expected);
     }
+}
+
+/// Check that an unknown name is refused with those that exist, and an impossible change with the
+/// experiment's name.
+#[test]
+fn refused_builtins() {
+    let all = Experiment::builtins().unwrap();
     let message = Experiment::builtin("tick").unwrap_err().to_string();
     let there = "there are tick-cost, idle-cost, idle-hz, wake-delay, syscalls, nohz-entry, slices, \
                  probe-cost and atlas";

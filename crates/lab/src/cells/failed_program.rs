@@ -20,8 +20,8 @@ impl FailedProgram {
         let Body::Program { spec, series } = &answer.recording.body else { return None };
         let failure = series.failure.as_ref()?;
         let outputs = outputs(spec, series);
-        let lines = outputs.iter().filter_map(|(_, output)| last_line(output));
-        let why = match lines.last() {
+        let mut lines = outputs.iter().filter_map(|(_, output)| last_line(output));
+        let why = match lines.next_back() {
             Some(line) => format!("{failure}; the last line of its output: {line}"),
             None => format!("{failure}; it wrote nothing"),
         };

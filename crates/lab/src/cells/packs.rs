@@ -22,14 +22,15 @@ pub(crate) struct Requested {
     pub(crate) packed: Option<Packed>,
 }
 
+/// A program, and its files or why they cannot be packed.
+type Pack<'a> = (&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError>>);
+
 /// The files of the programs so far.
 #[derive(Default)]
-struct Packs<'a>(
-    Vec<(&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError>>)>,
-);
+struct Packs<'a>(Vec<Pack<'a>>);
 
-/// The requests of all plans; `look` finds the packages of what is missing. Plans whose program cannot be packed have the reason, unless that
-/// are all.
+/// The requests of all plans; `look` finds the packages of what is missing. Plans whose program
+/// cannot be packed have the reason, unless that are all.
 ///
 /// # Errors
 /// The first reason, if no plan has a request.
