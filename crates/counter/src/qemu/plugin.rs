@@ -401,8 +401,9 @@ impl Instruction {
         accesses: c_int,
         displacement: i32,
     ) {
-        let displacement = isize::try_from(displacement).unwrap_or(0).cast_unsigned();
-        let data = std::ptr::without_provenance_mut(displacement);
+        let displacement = isize::try_from(displacement).unwrap_or(0);
+        let data = usize::from_ne_bytes(displacement.to_ne_bytes());
+        let data = std::ptr::without_provenance_mut(data);
         // SAFETY: as above; the data is only a number.
         unsafe {
             api::qemu_plugin_register_vcpu_mem_cb(
