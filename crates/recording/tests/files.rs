@@ -104,8 +104,8 @@ fn golden_files_stay_readable() {
         kinds.push(recording.body.kind());
     }
     let all = [
-        "calls", "check", "guests", "jitter", "latency", "noise", "run", "slices",
-        "ticks", "wakers",
+        "calls", "check", "guests", "jitter", "latency", "noise", "program", "run",
+        "slices", "ticks", "wakers",
     ];
     assert_eq!(kinds, all);
 }
