@@ -50,11 +50,9 @@ pub fn energy_zones(root: &Root) -> Result<Vec<EnergyZone>, Unknown> {
         let text = "no energy counters: intel_rapl is not loaded, or this is a guest";
         Unknown::new(Why::Absent, text)
     };
-    let names =
-        root.list(FOLDER).map_err(|unknown| match unknown.code == Why::Absent {
-            true => none(),
-            false => unknown,
-        })?;
+    let names = root
+        .list(FOLDER)
+        .map_err(|unknown| if unknown.code == Why::Absent { none() } else { unknown })?;
     let folders: Vec<&String> =
         names.iter().filter(|name| name.starts_with(ZONES)).collect();
     if folders.is_empty() {
