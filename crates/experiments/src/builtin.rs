@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::experiment::Experiment;
 
 /// Names and texts.
-const BUILTINS: [(&str, &str); 9] = [
+const BUILTINS: [(&str, &str); 10] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("idle-hz", include_str!("../experiments/idle-hz.toml")),
@@ -12,6 +12,7 @@ const BUILTINS: [(&str, &str); 9] = [
     ("syscalls", include_str!("../experiments/syscalls.toml")),
     ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("slices", include_str!("../experiments/slices.toml")),
+    ("web", include_str!("../experiments/web.toml")),
     ("probe-cost", include_str!("../experiments/probe-cost.toml")),
     ("atlas", include_str!("../experiments/atlas.toml")),
 ];

@@ -224,6 +224,7 @@ fn builtins() {
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
+        ("web", vec!["nginx-2k", "nginx-80k", "nginx-10m", "lighttpd-2k"]),
         ("probe-cost", probes.to_vec()),
         ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
@@ -245,6 +246,7 @@ fn kernels_of_builtins() {
                 "build:debian:6.1,lean,HZ=1000",
                 "build:debian:6.1,lean,HZ=1000,NO_HZ=full",
             ],
+            "web" => ["debian:6.1-cloud", "build:debian:6.1,lean,HZ=250"],
             "wake-delay" => {
                 ["build:debian:6.1,lean,HZ=1000", "build:debian:6.1,lean,HZ=40"]
             }
@@ -261,7 +263,7 @@ fn refused_builtins() {
     let all = Experiment::builtins().unwrap();
     let message = Experiment::builtin("tick").unwrap_err().to_string();
     let there = "there are tick-cost, idle-cost, idle-hz, wake-delay, syscalls, nohz-entry, slices, \
-                 probe-cost and atlas";
+                 web, probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();

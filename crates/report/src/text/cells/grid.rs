@@ -73,7 +73,9 @@ impl Grid {
         let mut table = Table::new(INDENT, &head).spaced(space);
         let mut line = vec![above.as_str()];
         line.extend(block.iter().map(|column| column.head[0].as_str()));
-        table.above(&line);
+        if line.iter().any(|name| !name.is_empty()) {
+            table.above(&line);
+        }
         for (at, name) in self.names.iter().enumerate() {
             let cells = block.iter().filter_map(|column| column.cells.get(at).cloned());
             table.row(std::iter::once(name.clone()).chain(cells));
