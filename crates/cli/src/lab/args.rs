@@ -260,8 +260,10 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BuildArgs {
-    /// Kernels to build, instead of --source: build:SOURCE[,BASE][,FRAGMENT|OPTION=VALUE]...
+    // Not a comment: rustdoc would read brackets as links.
     #[arg(
+        help = "Kernels to build, instead of --source: \
+                build:SOURCE[,BASE][,FRAGMENT|OPTION=VALUE]...",
         value_name = "KERNEL",
         conflicts_with = "source",
         required_unless_present = "source"
