@@ -118,7 +118,8 @@ fn hostile_names() {
     let unnamed = Qemu::start("guest=plain\x1b[31m", 2).unwrap();
     let output = run(&["guests", "-d", "50ms", "-n", "1000"]);
     let report = text(&output.stdout);
-    assert!(report.contains("a\\x1b[2J\\x0aFORGED"), "{report}");
+    // Wide numbers cut the rest of the name.
+    assert!(report.contains("a\\x1b[2J"), "{report}");
     assert!(!report.contains(['\x1b', '\u{202e}']), "{report}");
     assert!(!report.lines().any(|line| line.trim().starts_with("FORGED")), "{report}");
     let object = json(&["guests", "-d", "50ms", "--json"]);
