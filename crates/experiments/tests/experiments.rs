@@ -246,7 +246,7 @@ fn kernels_of_builtins() {
                 "build:debian:6.1,lean,HZ=1000",
                 "build:debian:6.1,lean,HZ=1000,NO_HZ=full",
             ],
-            "web" => ["debian:6.1-cloud", "build:debian:6.1,lean,HZ=250"],
+            "web" => ["debian:6.1-cloud", "build:debian:6.1,lean,HZ=100"],
             "wake-delay" => {
                 ["build:debian:6.1,lean,HZ=1000", "build:debian:6.1,lean,HZ=40"]
             }
