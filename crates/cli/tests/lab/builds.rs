@@ -66,7 +66,9 @@ fn ticks_at_any_frequency() {
     let run = || site.cells(&[file.as_str(), "-k", LEAN, "--fresh"], 0);
     let cells = run();
     let idle = &named(&cells, "idle")["metrics"];
-    assert_eq!(idle["idle_timer_hz"].as_f64(), Some(40.0), "{idle}");
+    // Each of the eight phases of the second may have one timer interrupt more: that of its end.
+    let timers = idle["idle_timer_hz"].as_f64().unwrap();
+    assert!((timers - 40.0).abs() <= 8.5, "{idle}");
     assert_eq!(named(&cells, "calls")["metrics"], named(&run(), "calls")["metrics"]);
 }
 
