@@ -196,6 +196,14 @@ fn builtins() {
         "highres=off ordinary",
         "highres=off fifo",
     ];
+    let pages = [
+        "nginx-2k",
+        "nginx-80k",
+        "nginx-10m",
+        "lighttpd-2k",
+        "lighttpd-80k",
+        "lighttpd-10m",
+    ];
     let probes = [
         "tick",
         "tick-bpf",
@@ -224,7 +232,7 @@ fn builtins() {
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
-        ("web", vec!["nginx-2k", "nginx-80k", "nginx-10m", "lighttpd-2k"]),
+        ("web", pages.to_vec()),
         ("probe-cost", probes.to_vec()),
         ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
