@@ -108,6 +108,13 @@ pub(crate) struct Cost {
     pub(crate) times: u64,
 }
 
+impl Cost {
+    fn add(&mut self, other: Self) {
+        self.own += other.own;
+        self.times += other.times;
+    }
+}
+
 /// A path's place in the list of paths.
 type Place = usize;
 /// The path of instructions outside of all contexts.
@@ -115,10 +122,9 @@ const NOWHERE: Place = 0;
 
 #[derive(Debug)]
 struct Context {
-    frames: Vec<Function>,
     place: Place,
-    /// The instructions since its beginning, while its system call is not known.
-    unnamed: u64,
+    /// The instructions since its beginning, or since that of the phase.
+    executed: u64,
 }
 
 #[derive(Debug, Default)]
@@ -126,8 +132,8 @@ struct OnCpu {
     thread: Option<u64>,
     /// Of the current thread; empty in user mode.
     contexts: Vec<Context>,
-    /// The address to which the last interrupt's return leads if it only discards prefetched
-    /// instructions (`cpu`).
+    /// The address after the return of the last interrupt: a return to the next instruction only
+    /// discards prefetched ones (`cpu`).
     after: u64,
     counted: u64,
     group: u32,
@@ -184,35 +190,29 @@ impl Contexts {
         now: Count,
     ) {
         self.count(cpu, now);
-        let has_returned =
-            from == From::Returned && self.cpus[cpu].after != block.address;
-        if has_returned {
+        if from == From::Returned && self.cpus[cpu].after != block.address {
             self.cpus[cpu].contexts.pop();
         }
         if from == From::User || block.is_entry {
-            self.begin(cpu, vec![block.function]);
+            let context = self.context(&[block.function]);
+            self.began(cpu, context.place);
+            self.cpus[cpu].contexts.push(context);
         } else if self.cpus[cpu].contexts.is_empty() {
-            let thread = self.context(vec![self.thread]);
-            self.cpus[cpu].contexts.push(thread);
+            let context = self.context(&[self.thread]);
+            self.cpus[cpu].contexts.push(context);
         }
         if let Some(point) = point {
             self.pass(cpu, point, block.function);
         }
     }
 
-    fn begin(&mut self, cpu: usize, frames: Vec<Function>) {
-        let context = self.context(frames);
-        self.times(cpu, context.place, 1);
-        self.cpus[cpu].contexts.push(context);
-    }
-
     /// A point is passed in the current context.
     fn pass(&mut self, cpu: usize, point: Point, function: Function) {
-        let Some(context) = self.cpus[cpu].contexts.last() else { return };
-        let frames = &context.frames;
-        let is_of = |names: &[Function]| names.contains(&frames[0]);
+        let Some(frames) = self.frames(cpu) else { return };
         match point {
-            Point::Call if frames.len() == 1 && is_of(&self.call_entries) => {
+            Point::Call
+                if frames.len() == 1 && self.call_entries.contains(&frames[0]) =>
+            {
                 self.name_call(cpu, function);
             }
             Point::Softirq if frames.len() > 1 => self.extend(cpu, function, point),
@@ -224,49 +224,50 @@ impl Contexts {
         }
     }
 
-    /// The current context continues in that function, which replaces one of its own kind.
-    fn extend(&mut self, cpu: usize, function: Function, point: Point) {
-        let Some(mut context) = self.cpus[cpu].contexts.pop() else { return };
-        let known = context.frames.iter().position(|&frame| frame == function);
-        match known {
-            Some(place) => context.frames.truncate(place),
-            None if context.frames.len() > 1 && self.ends_in(&context, point) => {
-                context.frames.pop();
-            }
-            None => {}
-        }
-        context.frames.push(function);
-        context.place = self.place(&context.frames);
-        self.times(cpu, context.place, 1);
-        self.cpus[cpu].contexts.push(context);
+    /// The path of the current context.
+    fn frames(&self, cpu: usize) -> Option<&[Function]> {
+        let context = self.cpus[cpu].contexts.last()?;
+        Some(&self.paths[context.place])
     }
 
-    fn ends_in(&self, context: &Context, point: Point) -> bool {
-        let last = context.frames.last().unwrap_or(&UNKNOWN);
-        self.points.get(last) == Some(&point)
+    /// The current context continues on another path.
+    fn go_on(&mut self, cpu: usize, frames: &[Function]) -> Place {
+        let place = self.place(frames);
+        if let Some(context) = self.cpus[cpu].contexts.last_mut() {
+            context.place = place;
+        }
+        place
+    }
+
+    /// The current context continues in that function, which replaces one of its own kind.
+    fn extend(&mut self, cpu: usize, function: Function, point: Point) {
+        let Some(frames) = self.frames(cpu) else { return };
+        let last = frames.last().unwrap_or(&UNKNOWN);
+        let is_replaced = frames.len() > 1 && self.points.get(last) == Some(&point);
+        let known = frames.iter().position(|&frame| frame == function);
+        let end = known.unwrap_or(frames.len() - usize::from(is_replaced));
+        let frames = [&frames[..end], &[function]].concat();
+        let place = self.go_on(cpu, &frames);
+        self.began(cpu, place);
     }
 
     /// The system call of the current context is known: its instructions so far belong to it.
     fn name_call(&mut self, cpu: usize, function: Function) {
-        let Some(mut context) = self.cpus[cpu].contexts.pop() else { return };
-        context.frames.push(function);
-        let (before, place) = (context.place, self.place(&context.frames));
-        let group = self.cpus[cpu].group;
-        let costs = &mut self.cpus[cpu].costs;
-        if let Some(cost) = costs.get_mut(&(group, before)) {
-            cost.own = cost.own.saturating_sub(context.unnamed);
+        let Some(context) = self.cpus[cpu].contexts.last() else { return };
+        let (before, executed) = (context.place, context.executed);
+        let frames = [&self.paths[before][..], &[function]].concat();
+        let place = self.go_on(cpu, &frames);
+        let OnCpu { group, costs, .. } = &mut self.cpus[cpu];
+        if let Some(cost) = costs.get_mut(&(*group, before)) {
+            cost.own = cost.own.saturating_sub(executed);
             cost.times = cost.times.saturating_sub(1);
         }
-        let cost = costs.entry((group, place)).or_default();
-        cost.own += context.unnamed;
-        cost.times += 1;
-        context.place = place;
-        self.cpus[cpu].contexts.push(context);
+        costs.entry((*group, place)).or_default().add(Cost { own: executed, times: 1 });
     }
 
     /// The thread is in that function, whatever it was in before.
     fn rename(&mut self, cpu: usize, function: Function) {
-        let context = self.context(vec![function]);
+        let context = self.context(&[function]);
         if let Some(base) = self.cpus[cpu].contexts.first_mut() {
             *base = context;
         }
@@ -275,13 +276,12 @@ impl Contexts {
     /// A function that is a point returns.
     pub(crate) fn leave(&mut self, cpu: usize, function: Function, now: Count) {
         self.count(cpu, now);
-        let Some(mut context) = self.cpus[cpu].contexts.pop() else { return };
-        let place = context.frames.iter().rposition(|&frame| frame == function);
-        if let Some(place) = place.filter(|&place| place > 0) {
-            context.frames.truncate(place);
-            context.place = self.place(&context.frames);
+        let Some(frames) = self.frames(cpu) else { return };
+        let end = frames.iter().rposition(|&frame| frame == function);
+        if let Some(end) = end.filter(|&end| end > 0) {
+            let frames = frames[..end].to_vec();
+            self.go_on(cpu, &frames);
         }
-        self.cpus[cpu].contexts.push(context);
     }
 
     /// An interrupt or exception returns; the next instruction in memory is at that address.
@@ -296,21 +296,20 @@ impl Contexts {
     }
 
     /// A CPU switches to the thread at that address.
-    pub(crate) fn switch(&mut self, cpu: usize, thread: u64, group: u32, now: Count) {
+    pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
         self.count(cpu, now);
         let known = self.threads.remove(&thread);
-        let contexts = known.unwrap_or_else(|| vec![self.context(vec![self.thread])]);
+        let contexts = known.unwrap_or_else(|| vec![self.context(&[self.thread])]);
         let on = &mut self.cpus[cpu];
         let left = std::mem::replace(&mut on.contexts, contexts);
         if let Some(previous) = on.thread.replace(thread) {
             self.threads.insert(previous, left);
         }
-        self.cpus[cpu].group = group;
     }
 
     /// The thread at that address is new.
     pub(crate) fn create(&mut self, thread: u64) {
-        let context = self.context(vec![self.new_task]);
+        let context = self.context(&[self.new_task]);
         self.threads.insert(thread, vec![context]);
     }
 
@@ -328,25 +327,23 @@ impl Contexts {
         }
         let running = self.cpus.iter_mut().flat_map(|on| &mut on.contexts);
         let all = running.chain(self.threads.values_mut().flatten());
-        all.for_each(|context| context.unnamed = 0);
+        all.for_each(|context| context.executed = 0);
     }
 
-    /// A phase ends with those counts; returns the costs of each path by group, of all CPUs.
+    /// A phase ends with those counts; adds the costs of each path by group, of all CPUs.
     pub(crate) fn end_phase(
         &mut self,
         counts: &[Count],
-    ) -> BTreeMap<(u32, Vec<Function>), Cost> {
+        costs: &mut BTreeMap<(u32, Vec<Function>), Cost>,
+    ) {
         for (cpu, &now) in counts.iter().enumerate() {
             self.count(cpu, now);
         }
-        let mut all: BTreeMap<(u32, Vec<Function>), Cost> = BTreeMap::new();
-        for (&(group, place), cost) in self.cpus.iter().flat_map(|on| &on.costs) {
-            let sum = all.entry((group, self.paths[place].clone())).or_default();
-            sum.own += cost.own;
-            sum.times += cost.times;
+        let all = self.cpus.iter().flat_map(|on| &on.costs);
+        for (&(group, place), &cost) in all.filter(|(_, cost)| **cost != Cost::default())
+        {
+            costs.entry((group, self.paths[place].clone())).or_default().add(cost);
         }
-        all.retain(|_, cost| *cost != Cost::default());
-        all
     }
 
     fn count(&mut self, cpu: usize, now: Count) {
@@ -354,7 +351,7 @@ impl Contexts {
         let since = now.kernel - on.counted;
         on.counted = now.kernel;
         let place = on.contexts.last_mut().map_or(NOWHERE, |context| {
-            context.unnamed += since;
+            context.executed += since;
             context.place
         });
         if since > 0 {
@@ -362,14 +359,14 @@ impl Contexts {
         }
     }
 
-    fn times(&mut self, cpu: usize, place: Place, more: u64) {
+    /// A context begins on that path.
+    fn began(&mut self, cpu: usize, place: Place) {
         let on = &mut self.cpus[cpu];
-        on.costs.entry((on.group, place)).or_default().times += more;
+        on.costs.entry((on.group, place)).or_default().times += 1;
     }
 
-    fn context(&mut self, frames: Vec<Function>) -> Context {
-        let place = self.place(&frames);
-        Context { frames, place, unnamed: 0 }
+    fn context(&mut self, frames: &[Function]) -> Context {
+        Context { place: self.place(frames), executed: 0 }
     }
 
     fn place(&mut self, frames: &[Function]) -> Place {
@@ -452,7 +449,8 @@ ffffffff8000b000 T ret_from_fork";
 
         /// The paths with their instructions and frequency; they add up to all instructions.
         fn costs(&mut self) -> Vec<(String, u64, u64)> {
-            let costs = self.contexts.end_phase(&[self.now]);
+            let mut costs = BTreeMap::new();
+            self.contexts.end_phase(&[self.now], &mut costs);
             let sum: u64 = costs.values().map(|cost| cost.own).sum();
             assert_eq!(sum, self.now.kernel);
             let name = |path: &[Function]| {
@@ -517,23 +515,24 @@ ffffffff8000b000 T ret_from_fork";
     }
 
     /// Check that threads have contexts of their own: a system call continues after others ran, the
-    /// idle loop and a kernel thread are known by their functions, and a new task begins at its own start.
+    /// idle loop and a kernel thread are known by their functions, and a new task begins at its own
+    /// start.
     #[test]
     fn threads() {
         let mut machine = Machine::new();
-        machine.contexts.switch(0, 0xa0, 0, machine.now);
+        machine.contexts.switch(0, 0xa0, machine.now);
         machine.begin(1, From::User);
         machine.begin(WRITE, From::Kernel);
-        machine.contexts.switch(0, 0xb0, 0, machine.now);
+        machine.contexts.switch(0, 0xb0, machine.now);
         machine.begin(DO_IDLE, From::Kernel);
         machine.contexts.create(0xc0);
-        machine.contexts.switch(0, 0xc0, 0, machine.now);
+        machine.contexts.switch(0, 0xc0, machine.now);
         machine.now.kernel += 3;
         machine.begin(KTHREAD, From::Kernel);
         machine.contexts.create(0xd0);
-        machine.contexts.switch(0, 0xd0, 0, machine.now);
+        machine.contexts.switch(0, 0xd0, machine.now);
         machine.now.kernel += 5;
-        machine.contexts.switch(0, 0xa0, 0, machine.now);
+        machine.contexts.switch(0, 0xa0, machine.now);
         machine.now.kernel += 7;
         let expected = owned(&[
             ("entry_SYSCALL_64;__x64_sys_write", 27, 1),

@@ -4,8 +4,9 @@
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
 //!   │ QEMU's side                  ├─▶ phase ──▶ output       read by the lab
 //!   │                              ├─▶ whole       a whole phase, thread by thread
-//!   │                              ├─▶ groups      threads by the program that started them
-//!   │                              └─▶ contexts, functions   instead of cpu and whole, less detailed
+//!   │                              ├─▶ idle        halts
+//!   │                              └─▶ borders     instead of cpu and whole, less detailed:
+//!   │                                              contexts, functions, groups of threads
 //!   ├─▶ interface  differences between versions of QEMU (with plugin in qemu/)
 //!   └─▶ places     counts of each CPU, and which CPU executes
 //! ```
@@ -15,6 +16,7 @@
 //!
 //! Licence: GPL-2.0-or-later, as QEMU's plugin interface.
 
+mod borders;
 mod contexts;
 mod cpu;
 mod decode;

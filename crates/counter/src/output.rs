@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::borders::Borders;
 use crate::episode::{Level, What};
 use crate::kinds::Kind;
 use crate::phase::OnCpu;
 use crate::symbols::{Function, Symbols, UNKNOWN};
 use crate::watcher::Watcher;
-use crate::whole::Called;
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
 pub(crate) fn json(
@@ -24,49 +24,44 @@ pub(crate) fn json(
         format!("{{\"cpus\":{cpus}}}")
     });
     let episodes = list(kinds.usual(), |kind| episode(kind, symbols, &mut names));
-    let wholes = list(whole_phases(phases), |(phase, cpu, group, whole)| {
-        let calls = list(whole, |called| {
+    let wholes = list(whole_phases(phases), |(phase, cpu, on)| {
+        let calls = list(&on.whole, |called| {
             let caller =
                 called.caller.map_or("null".to_owned(), |place| place.to_string());
             format!("[{},{caller},{}]", names.place(called.function), called.own)
         });
-        let group = match group {
-            0 => String::new(),
-            group => format!(",\"group\":{group}"),
-        };
-        format!("{{\"phase\":{phase},\"cpu\":{cpu}{group},\"calls\":{calls}}}")
+        format!("{{\"phase\":{phase},\"cpu\":{cpu},\"calls\":{calls}}}")
     });
-    let contexts = list(&watcher.costs, |((group, path), cost)| {
-        let path = list(path, |&function| names.place(function).to_string());
-        format!("[{group},{path},{},{}]", cost.own, cost.times)
-    });
-    let functions = list(watcher.functions.all(), |(group, counter, own)| {
-        let function = counters.get(counter).copied().unwrap_or(UNKNOWN);
-        format!("[{group},{},{own}]", names.place(function))
-    });
-    let less_detailed = match watcher.costs.is_empty() {
-        true => String::new(),
-        false => format!(",\"contexts\":{contexts},\"functions\":{functions}"),
-    };
+    let at_borders = watcher.borders.as_ref().map(|it| borders(it, counters, &mut names));
+    let at_borders = at_borders.unwrap_or_default();
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
         "{{\"counts\":{{\"phases\":{counts}}},\
          \"profile\":{{\"names\":{names},\"episodes\":{episodes},\
-         \"phases\":{wholes}{less_detailed}}}}}\n"
+         \"phases\":{wholes}{at_borders}}}}}\n"
     )
 }
 
-/// The profiles of whole phases, with their phase, CPU and group.
-fn whole_phases(
-    phases: &[Vec<OnCpu>],
-) -> impl Iterator<Item = (usize, usize, u32, &Vec<Called>)> {
-    let cpus = phases.iter().enumerate().flat_map(|(phase, cpus)| {
+/// The CPUs with a profile of the whole phase.
+fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &OnCpu)> {
+    let all = phases.iter().enumerate().flat_map(|(phase, cpus)| {
         cpus.iter().enumerate().map(move |(cpu, on)| (phase, cpu, on))
     });
-    cpus.flat_map(|(phase, cpu, on)| {
-        let groups = on.whole.iter().filter(|(_, whole)| !whole.is_empty());
-        groups.map(move |(&group, whole)| (phase, cpu, group, whole))
-    })
+    all.filter(|(_, _, on)| !on.whole.is_empty())
+}
+
+/// What was counted at borders: contexts and functions, by group; `counters` are the functions in the
+/// order of their counters.
+fn borders(borders: &Borders, counters: &[Function], names: &mut Names) -> String {
+    let contexts = list(&borders.costs, |((group, path), cost)| {
+        let path = list(path, |&function| names.place(function).to_string());
+        format!("[{group},{path},{},{}]", cost.own, cost.times)
+    });
+    let functions = list(borders.functions.all(), |(group, counter, own)| {
+        let function = counters.get(counter).copied().unwrap_or(UNKNOWN);
+        format!("[{group},{},{own}]", names.place(function))
+    });
+    format!(",\"contexts\":{contexts},\"functions\":{functions}")
 }
 
 /// The functions named so far, in order.
@@ -172,6 +167,7 @@ mod tests {
     use crate::phase::Phase;
     use crate::tree::Tree;
     use crate::watcher::Detail;
+    use crate::whole::Called;
 
     /// Check the format of the text.
     #[test]
@@ -191,8 +187,7 @@ mod tests {
         let called =
             |function, caller, own| Called { function: Function(function), caller, own };
         cpus[0].idle = Some(BTreeMap::from([(90, 2)]));
-        cpus[0].whole =
-            BTreeMap::from([(0, vec![called(2, None, 2), called(3, Some(0), 5)])]);
+        cpus[0].whole = vec![called(2, None, 2), called(3, Some(0), 5)];
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,

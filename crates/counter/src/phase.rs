@@ -16,8 +16,8 @@ pub(crate) struct OnCpu {
     pub(crate) executed: Count,
     /// The costs of each type of episode, with their frequencies.
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
-    /// The kernel's instructions by group and call path; known when the phase has ended.
-    pub(crate) whole: BTreeMap<u32, Vec<Called>>,
+    /// The kernel's instructions by call path; known when the phase has ended.
+    pub(crate) whole: Vec<Called>,
     /// The instructions of each group; known when the phase has ended.
     pub(crate) groups: BTreeMap<u32, Count>,
     /// The idle stretches; known when the phase has ended, if this QEMU exports its clock.

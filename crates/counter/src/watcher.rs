@@ -2,18 +2,14 @@
 //!
 //! Independent of QEMU: it is called for blocks and marks, with the counts so far.
 
-use std::collections::BTreeMap;
-
-use crate::contexts::{Contexts, Cost};
+use crate::borders::Borders;
 use crate::cpu::Cpu;
 use crate::decode::Mark;
 use crate::episode::Count;
-use crate::functions::Functions;
-use crate::groups::Groups;
 use crate::idle::Idle;
 use crate::kinds::Kinds;
 use crate::phase::{OnCpu, Phase};
-use crate::symbols::{Function, Symbols};
+use crate::symbols::Symbols;
 use crate::walk::Block;
 use crate::whole::Whole;
 
@@ -35,16 +31,11 @@ pub(crate) enum Detail {
 #[derive(Debug)]
 pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
-    groups: Groups,
     whole: Whole,
+    /// Instead of `cpus` and `whole`.
+    pub(crate) borders: Option<Borders>,
     /// The halts of the CPUs.
     pub(crate) idle: Idle,
-    /// Instead of `cpus` and `whole`.
-    contexts: Option<Contexts>,
-    /// The instructions of functions, by their counters.
-    pub(crate) functions: Functions,
-    /// The costs of contexts in all phases, by group and path.
-    pub(crate) costs: BTreeMap<(u32, Vec<Function>), Cost>,
     /// Number of begin marks without their end: several threads may each mark one phase.
     begun: usize,
     present: Option<Phase>,
@@ -57,18 +48,14 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A machine of that many CPUs, with a kernel of those functions.
     pub(crate) fn new(cpus: usize, symbols: &Symbols, detail: Detail) -> Self {
-        let contexts = (detail == Detail::Contexts).then(|| Contexts::new(cpus, symbols));
-        let (groups, whole) = (Groups::new(cpus), Whole::new(cpus, symbols));
-        let idle = Idle::new(cpus);
+        let borders = (detail == Detail::Contexts).then(|| Borders::new(cpus, symbols));
+        let (whole, idle) = (Whole::new(cpus, symbols), Idle::new(cpus));
         let cpus = (0..cpus).map(Cpu::new).collect();
         Self {
             cpus,
-            groups,
             whole,
+            borders,
             idle,
-            contexts,
-            functions: Functions::default(),
-            costs: BTreeMap::new(),
             begun: 0,
             present: None,
             phases: Vec::new(),
@@ -82,21 +69,16 @@ impl Watcher {
         self.cpus[cpu].kernel(block, now, self.present.as_mut());
     }
 
-    /// The contexts, if only these are counted.
-    pub(crate) fn contexts(&mut self) -> Option<&mut Contexts> {
-        self.contexts.as_mut()
-    }
-
     /// A CPU returns to user mode.
     pub(crate) fn user(&mut self, cpu: usize, now: Count) {
-        if let Some(contexts) = &mut self.contexts {
-            return contexts.user(cpu, now);
+        if let Some(borders) = &mut self.borders {
+            return borders.contexts.user(cpu, now);
         }
         self.whole.user(cpu, now);
         self.cpus[cpu].user(now, self.present.as_mut());
     }
 
-    /// A CPU switches to the thread at that address.
+    /// A CPU switches to the thread at that address; `functions` are the counters of functions.
     pub(crate) fn switch(
         &mut self,
         cpu: usize,
@@ -104,31 +86,9 @@ impl Watcher {
         now: Count,
         functions: &[u64],
     ) {
-        let before = self.groups.current(cpu);
-        self.groups.switch(cpu, thread, now);
-        let group = self.groups.current(cpu);
-        if let Some(contexts) = &mut self.contexts {
-            contexts.switch(cpu, thread, group, now);
-            self.count_functions(before, group, functions);
-        } else {
-            self.whole.switch(cpu, thread, now);
-            self.whole.set_group(cpu, group, now);
-        }
-    }
-
-    /// The instructions of functions until a change of the group; of several CPUs only one executes
-    /// at a time.
-    fn count_functions(&mut self, before: u32, group: u32, functions: &[u64]) {
-        if before != group && self.present.is_some() {
-            self.functions.count(before, functions);
-        }
-    }
-
-    /// A CPU creates the thread at that address.
-    pub(crate) fn create(&mut self, cpu: usize, thread: u64) {
-        self.groups.create(cpu, thread);
-        if let Some(contexts) = &mut self.contexts {
-            contexts.create(thread);
+        match &mut self.borders {
+            Some(borders) => borders.switch(cpu, thread, now, functions),
+            None => self.whole.switch(cpu, thread, now),
         }
     }
 
@@ -141,30 +101,19 @@ impl Watcher {
         counts: &[Count],
         functions: &[u64],
     ) {
+        let borders = self.borders.as_mut();
         match mark {
             Mark::Begin => self.begin(counts, functions),
             Mark::Step => self.cpus[cpu].step(counts[cpu], self.present.as_mut()),
             Mark::End => self.end(cpu, counts, functions),
-            Mark::Join | Mark::Leave => {
-                self.regroup(cpu, mark == Mark::Join, counts[cpu], functions);
+            Mark::Join => {
+                borders.into_iter().for_each(|it| it.join(cpu, counts[cpu], functions));
+            }
+            Mark::Leave => {
+                borders.into_iter().for_each(|it| it.leave(cpu, counts[cpu], functions));
             }
             Mark::Attend => {}
         }
-    }
-
-    /// The current thread begins a group, or leaves it.
-    fn regroup(&mut self, cpu: usize, joins: bool, now: Count, functions: &[u64]) {
-        let before = self.groups.current(cpu);
-        match joins {
-            true => self.groups.join(cpu, now),
-            false => self.groups.leave(cpu, now),
-        }
-        let group = self.groups.current(cpu);
-        match &mut self.contexts {
-            Some(contexts) => contexts.set_group(cpu, group, now),
-            None => self.whole.set_group(cpu, group, now),
-        }
-        self.count_functions(before, group, functions);
     }
 
     fn begin(&mut self, counts: &[Count], functions: &[u64]) {
@@ -172,12 +121,10 @@ impl Watcher {
         if self.begun == 1 {
             let kinds = std::mem::take(&mut self.kinds);
             self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
-            self.whole.begin(counts);
             self.idle.begin(counts);
-            self.groups.begin(counts);
-            self.functions.begin(functions);
-            if let Some(contexts) = &mut self.contexts {
-                contexts.begin_phase(counts);
+            self.whole.begin(counts);
+            if let Some(borders) = &mut self.borders {
+                borders.begin(counts, functions);
             }
             for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
                 cpu.begin(now);
@@ -190,16 +137,11 @@ impl Watcher {
         let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
         let (mut on_cpus, kinds) = phase.end(counts);
         self.kinds = kinds;
-        let groups = self.groups.end(counts);
-        on_cpus.iter_mut().zip(groups).for_each(|(cpu, groups)| cpu.groups = groups);
         let idle = self.idle.end(counts).into_iter().flatten();
         on_cpus.iter_mut().zip(idle).for_each(|(cpu, idle)| cpu.idle = Some(idle));
-        if let Some(contexts) = &mut self.contexts {
-            for (path, cost) in contexts.end_phase(counts) {
-                let sum = self.costs.entry(path).or_default();
-                (sum.own, sum.times) = (sum.own + cost.own, sum.times + cost.times);
-            }
-            self.functions.count(self.groups.current(cpu), functions);
+        if let Some(borders) = &mut self.borders {
+            let groups = borders.end(cpu, counts, functions);
+            on_cpus.iter_mut().zip(groups).for_each(|(cpu, groups)| cpu.groups = groups);
         } else if self.phases.len() < WHOLE_MAX {
             // Further phases are not explained; the first ones contain every kind of episode.
             let ended = self.whole.end(counts);
@@ -218,6 +160,14 @@ mod tests {
     use crate::contexts::{From, Point};
     use crate::decode::Ending;
     use crate::episode::{Level, What};
+    use crate::symbols::Function;
+    use std::collections::BTreeMap;
+
+    /// A block at the start of a function.
+    fn start(function: Function, is_entry: bool, ending: Ending) -> Block {
+        let (address, after, starts_function) = (0x1000, 0x1010, true);
+        Block { address, after, function, starts_function, is_entry, ending }
+    }
 
     /// Check that a phase of two threads is from the first's beginning to the last's end.
     #[test]
@@ -243,10 +193,7 @@ mod tests {
     #[test]
     fn interruptions_of_two_cpus() {
         let (began, back) = (Count { user: 7, kernel: 0 }, Count { user: 7, kernel: 50 });
-        let (address, after) = (0x1000, 0x1010);
-        let (function, ending) = (Function(1), Ending::Other);
-        let (starts_function, is_entry) = (true, true);
-        let block = Block { address, after, function, starts_function, is_entry, ending };
+        let block = start(Function(1), true, Ending::Other);
         let mut watcher = Watcher::new(2, &Symbols::parse(""), Detail::Calls);
         for marks in [&[][..], &[Mark::Begin]] {
             let counts = [Count::default(), began];
@@ -263,32 +210,29 @@ mod tests {
     }
 
     /// Check that the threads that a group's thread creates belong to its group, in the counts and
-    /// in the profile.
+    /// in the contexts.
     #[test]
     fn groups() {
         let count = |user, kernel| Count { user, kernel };
-        let block = Block {
-            address: 0x1000,
-            after: 0x1010,
-            function: Function(1),
-            starts_function: true,
-            is_entry: true,
-            ending: Ending::Other,
-        };
-        let mut watcher = Watcher::new(1, &Symbols::parse(""), Detail::Calls);
+        let block = start(Function(1), true, Ending::Other);
+        let mut watcher = Watcher::new(1, &Symbols::parse(""), Detail::Contexts);
         watcher.switch(0, 0xa0, count(0, 0), &[]);
         watcher.mark(0, Mark::Begin, &[count(0, 0)], &[]);
         watcher.mark(0, Mark::Join, &[count(1, 0)], &[]);
-        watcher.create(0, 0xb0);
+        watcher.borders.as_mut().unwrap().create(0, 0xb0);
         watcher.mark(0, Mark::Leave, &[count(3, 0)], &[]);
-        watcher.kernel(0, block, count(3, 0));
+        let contexts = &mut watcher.borders.as_mut().unwrap().contexts;
+        contexts.kernel(0, block, None, From::User, count(3, 0));
         watcher.switch(0, 0xb0, count(3, 10), &[]);
         watcher.user(0, count(3, 17));
         watcher.mark(0, Mark::End, &[count(103, 17)], &[]);
-        let cpu = &watcher.phases[0][0];
         let groups = [(0, count(1, 10)), (1, count(102, 7))];
-        assert_eq!(cpu.groups, BTreeMap::from(groups));
-        let own = |group| cpu.whole[&group].iter().map(|called| called.own).sum::<u64>();
+        assert_eq!(watcher.phases[0][0].groups, BTreeMap::from(groups));
+        let costs = &watcher.borders.as_ref().unwrap().costs;
+        let own = |wanted| {
+            let of = costs.iter().filter(|((group, _), _)| *group == wanted);
+            of.map(|(_, cost)| cost.own).sum::<u64>()
+        };
         assert_eq!([own(0), own(1)], [10, 7]);
     }
 
@@ -299,28 +243,23 @@ mod tests {
         let count = |user, kernel| Count { user, kernel };
         let symbols = Symbols::parse("ffffffff80001000 T handle_softirqs");
         let function = symbols.named(&["handle_softirqs"])[0];
-        let block = Block {
-            address: 0x1000,
-            after: 0x1010,
-            function,
-            starts_function: true,
-            is_entry: false,
-            ending: Ending::Return,
-        };
+        let block = start(function, false, Ending::Return);
         let mut watcher = Watcher::new(1, &symbols, Detail::Contexts);
         watcher.mark(0, Mark::Begin, &[count(0, 0)], &[0, 0]);
         watcher.mark(0, Mark::Join, &[count(0, 4)], &[4, 0]);
-        watcher.create(0, 0xb0);
+        let borders = watcher.borders.as_mut().unwrap();
+        borders.create(0, 0xb0);
         let point = Point::of("handle_softirqs").filter(|point| point.is_left());
-        let contexts = watcher.contexts().unwrap();
+        let contexts = &mut borders.contexts;
         contexts.kernel(0, block, point, From::User, count(0, 4));
         contexts.leave(0, function, count(0, 10));
         watcher.user(0, count(0, 10));
         watcher.mark(0, Mark::End, &[count(9, 10)], &[4, 6]);
+        let borders = watcher.borders.as_ref().unwrap();
         let own: Vec<_> =
-            watcher.costs.iter().map(|((group, _), cost)| (*group, cost.own)).collect();
+            borders.costs.iter().map(|((group, _), cost)| (*group, cost.own)).collect();
         assert_eq!(own, [(0, 4), (1, 6)]);
-        assert_eq!(watcher.functions.all().collect::<Vec<_>>(), [(0, 0, 4), (1, 1, 6)]);
+        assert_eq!(borders.functions.all().collect::<Vec<_>>(), [(0, 0, 4), (1, 1, 6)]);
     }
 
     /// Check that the profile of a phase has the instructions executed in it.
@@ -328,14 +267,7 @@ mod tests {
     fn whole_phases() {
         let symbols = Symbols::parse("");
         let count = |kernel| Count { user: 7, kernel };
-        let block = Block {
-            address: 0x1000,
-            after: 0x1010,
-            function: Function(1),
-            starts_function: true,
-            is_entry: true,
-            ending: Ending::Other,
-        };
+        let block = start(Function(1), true, Ending::Other);
         let mut watcher = Watcher::new(1, &symbols, Detail::Calls);
         watcher.mark(0, Mark::Begin, &[count(5)], &[]);
         watcher.kernel(0, block, count(5));
@@ -345,6 +277,6 @@ mod tests {
         watcher.mark(0, Mark::End, &[count(40)], &[]);
         let cpu = &watcher.phases[0][0];
         assert_eq!(cpu.executed.kernel, 35);
-        assert_eq!(cpu.whole[&0].iter().map(|called| called.own).sum::<u64>(), 35);
+        assert_eq!(cpu.whole.iter().map(|called| called.own).sum::<u64>(), 35);
     }
 }

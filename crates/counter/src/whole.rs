@@ -55,10 +55,8 @@ struct OnCpu {
     contexts: Vec<Context>,
     is_in_user_mode: bool,
     counted: u64,
-    /// The group of the thread (`groups`).
-    group: u32,
-    /// The instructions executed at each node, by group.
-    own: BTreeMap<u32, Vec<u64>>,
+    /// The instructions executed at each node.
+    own: Vec<u64>,
 }
 
 /// The whole machine.
@@ -94,13 +92,11 @@ impl Whole {
         }
     }
 
-    /// A phase ends with those counts; returns the kernel's instructions of each CPU by group and
-    /// call path.
-    pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<BTreeMap<u32, Vec<Called>>> {
+    /// A phase ends with those counts; returns the kernel's instructions by call path and CPU.
+    pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<Vec<Called>> {
         let of_cpu = |(cpu, now): (usize, &Count)| {
             self.count(cpu, *now);
-            let groups = self.cpus[cpu].own.iter();
-            groups.map(|(&group, own)| (group, folded(&self.nodes, own))).collect()
+            folded(&self.nodes, &self.cpus[cpu].own)
         };
         counts.iter().enumerate().map(of_cpu).collect()
     }
@@ -147,20 +143,13 @@ impl Whole {
         self.cpus[cpu].contexts = self.threads.remove(&thread).unwrap_or_default();
     }
 
-    /// The current thread of a CPU belongs to that group from here on.
-    pub(crate) fn set_group(&mut self, cpu: usize, group: u32, now: Count) {
-        self.count(cpu, now);
-        self.cpus[cpu].group = group;
-    }
-
     fn count(&mut self, cpu: usize, now: Count) {
         let cpu = &mut self.cpus[cpu];
         let Place(at) = cpu.contexts.last().map_or(ROOT, |context| context.at);
-        let own = cpu.own.entry(cpu.group).or_default();
-        if at >= own.len() {
-            own.resize(at + 1, 0);
+        if at >= cpu.own.len() {
+            cpu.own.resize(at + 1, 0);
         }
-        own[at] += now.kernel - cpu.counted;
+        cpu.own[at] += now.kernel - cpu.counted;
         cpu.counted = now.kernel;
     }
 
@@ -338,7 +327,7 @@ ffffffff80008000 T kthread";
 
         /// Each CPU's stacks, in instructions; they add up to the executed ones.
         fn stacks(mut self) -> Vec<Vec<(String, u64)>> {
-            let ended = all_groups(self.whole.end(&self.now));
+            let ended = self.whole.end(&self.now);
             for (list, now) in ended.iter().zip(&self.now) {
                 assert_eq!(list.iter().map(|one| one.own).sum::<u64>(), now.kernel);
             }
@@ -357,11 +346,6 @@ ffffffff80008000 T kthread";
                 .map(|list| list.iter().map(|one| stack(list, one)).collect())
                 .collect()
         }
-    }
-
-    /// The lists of each CPU, which has only threads without a group.
-    fn all_groups(ended: Vec<BTreeMap<u32, Vec<Called>>>) -> Vec<Vec<Called>> {
-        ended.into_iter().map(|of| of.into_values().flatten().collect()).collect()
     }
 
     fn owned(stacks: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -462,23 +446,10 @@ ffffffff80008000 T kthread";
         machine.switch(0, 0xbb);
         machine.switch(1, 0xaa);
         machine.run(1, KDAMOND, 0x10, Other);
-        let ended = all_groups(machine.whole.end(&machine.now));
+        let ended = machine.whole.end(&machine.now);
         let kdamond = machine.symbols.find(0xffff_ffff_8000_4000);
         let expected = [Called { function: kdamond, caller: None, own: 10 }];
         assert_eq!(ended, [expected, expected]);
-    }
-
-    /// Check that each group has its own instructions of the same call path.
-    #[test]
-    fn groups() {
-        let mut machine = Machine::new(1);
-        machine.run(0, KDAMOND, 0, Other);
-        machine.whole.set_group(0, 3, machine.now[0]);
-        machine.run(0, KDAMOND, 0x10, Other);
-        machine.run(0, KDAMOND, 0x20, Other);
-        let [ended] = machine.whole.end(&machine.now).try_into().unwrap();
-        let own = |(&group, list): (&u32, &Vec<Called>)| (group, list[0].own);
-        assert_eq!(ended.iter().map(own).collect::<Vec<_>>(), [(0, 10), (3, 20)]);
     }
 
     /// Check that nodes beyond the limit lose no instruction, and use no memory.

@@ -62,25 +62,17 @@ pub struct FunctionOwn {
 
 tuple_form!(FunctionOwn { group: u32, name: usize, own: Instructions });
 
-/// All instructions of the kernel on one CPU in one phase, for the threads of one group.
+/// All instructions of the kernel on one CPU in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCalls {
     /// The phase, counted from 0.
     pub phase: usize,
     /// The CPU.
     pub cpu: Cpu,
-    /// The group of the threads, as in [`crate::GroupCounts`].
-    #[serde(default, skip_serializing_if = "is_no_group")]
-    pub group: u32,
     /// Functions by call path, each after its caller. The outermost are the kernel's entry
-    /// points, and the functions of its threads. Their own instructions, of all groups, add up to
-    /// the CPU's kernel instructions; the cheapest functions are counted as part of their callers.
+    /// points, and the functions of its threads. Their own instructions add up to the CPU's
+    /// kernel instructions; the cheapest functions are counted as part of their callers.
     pub calls: Vec<Called>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_no_group(group: &u32) -> bool {
-    *group == 0
 }
 
 /// One function on one call path.

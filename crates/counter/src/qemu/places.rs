@@ -166,28 +166,16 @@ impl Places {
     /// Counts an instruction of the kernel, also in that counter of a function, whenever it is
     /// executed.
     pub(crate) fn count_kernel_in(&self, instruction: &Instruction, counter: usize) {
-        let memory = self.function_counters();
         self.count_kernel(instruction);
         let offset = counter * size_of::<u64>();
-        // SAFETY: as in `count_at`; the counter is below `FUNCTIONS_MAX`.
+        // SAFETY: the counter is below `FUNCTIONS_MAX`.
         unsafe {
-            match self.counting {
-                Counting::OnBoard(boards, _) => {
-                    let score = Score { board: self.board, offset };
-                    (boards.add)(instruction.0, api::ADD, score, 1);
-                }
-                Counting::InPlace(add) => {
-                    add(instruction.0, api::ADD, memory.add(counter), 1);
-                }
-                Counting::CalledBack(_) => {
-                    api::qemu_plugin_register_vcpu_insn_exec_cb(
-                        instruction.0,
-                        executed,
-                        api::NO_REGISTERS,
-                        memory.add(counter).cast(),
-                    );
-                }
-            }
+            self.add_one(
+                instruction,
+                self.board,
+                self.function_counters().byte_add(offset),
+                offset,
+            )
         }
     }
 
@@ -282,70 +270,76 @@ impl Places {
     }
 
     fn count_at(&self, instruction: &Instruction, offset: usize) {
-        // SAFETY: QEMU's instruction is valid during its callback; the offset is that of a
-        // number within an entry, and a callback gets it as data.
+        let (board, entry) = match self.counting {
+            Counting::OnBoard(_, board) => (board, null_mut()),
+            Counting::InPlace(_) => match self.all().first() {
+                Some(place) => (null_mut(), *place),
+                None => return,
+            },
+            Counting::CalledBack(together) => (null_mut(), together),
+        };
+        // SAFETY: the offset is that of a number within an entry.
+        unsafe {
+            self.add_one(
+                instruction,
+                board,
+                entry.cast::<u64>().wrapping_byte_add(offset),
+                offset,
+            )
+        }
+    }
+
+    /// Adds one whenever the instruction is executed: on that board at that offset if QEMU counts on
+    /// scoreboards, else to that number.
+    ///
+    /// # Safety
+    /// The offset must be that of a number on the board, or the number valid until the end.
+    unsafe fn add_one(
+        &self,
+        instruction: &Instruction,
+        board: *mut Scoreboard,
+        number: *mut u64,
+        offset: usize,
+    ) {
+        // SAFETY: QEMU's instruction is valid during its callback; the rest is the caller's.
         unsafe {
             match self.counting {
-                Counting::OnBoard(boards, board) => {
+                Counting::OnBoard(boards, _) => {
                     (boards.add)(instruction.0, api::ADD, Score { board, offset }, 1);
                 }
-                Counting::InPlace(add) => {
-                    let Some(place) = self.all().first() else { return };
-                    add(instruction.0, api::ADD, place.byte_add(offset).cast(), 1);
-                }
-                Counting::CalledBack(together) => {
+                Counting::InPlace(add) => add(instruction.0, api::ADD, number, 1),
+                Counting::CalledBack(_) => {
                     api::qemu_plugin_register_vcpu_insn_exec_cb(
                         instruction.0,
                         executed,
                         api::NO_REGISTERS,
-                        together.byte_add(offset).cast(),
+                        number.cast(),
                     );
                 }
             }
         }
     }
 
-    /// Calls back with `data` when a block of the kernel is executed: always, or if the CPU's level
-    /// is not `IN_KERNEL`, or more often.
-    pub(crate) fn call_back_at_border(
+    /// Calls back with `data` when a block is executed, unless the CPU's level is that one; always
+    /// without one, and where QEMU has no callbacks with a condition.
+    pub(crate) fn call_back_unless(
         &self,
+        level: Option<u64>,
         block: &Translated,
-        always: bool,
         then: OnExecution,
         data: *mut c_void,
     ) {
         let registers = api::NO_REGISTERS;
-        // SAFETY: as in `call_back_on_arrival`.
-        unsafe {
-            match self.counting {
-                Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board)
-                    if !always =>
-                {
-                    let level = Score { board, offset: offset_of!(Place, level) };
-                    let condition = api::NOT_EQUAL;
-                    call_if(block.0, then, registers, condition, level, IN_KERNEL, data);
-                }
-                Counting::OnBoard(..)
-                | Counting::InPlace(_)
-                | Counting::CalledBack(_) => {
-                    api::qemu_plugin_register_vcpu_tb_exec_cb(
-                        block.0, then, registers, data,
-                    );
-                }
-            }
-        }
-    }
-
-    /// Calls back when a program's block is reached from the kernel, or more often.
-    pub(crate) fn call_back_on_arrival(&self, block: &Translated, then: OnExecution) {
-        let (registers, data) = (api::NO_REGISTERS, null_mut());
         // SAFETY: QEMU's block is valid during its callback; the score is within an entry.
         unsafe {
-            if let Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board) =
-                self.counting
+            if let (
+                Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board),
+                Some(level),
+            ) = (&self.counting, level)
             {
-                let level = Score { board, offset: offset_of!(Place, level) };
-                call_if(block.0, then, registers, api::NOT_EQUAL, level, USER, data);
+                let score = Score { board: *board, offset: offset_of!(Place, level) };
+                let condition = api::NOT_EQUAL;
+                call_if(block.0, then, registers, condition, score, level, data);
             } else {
                 api::qemu_plugin_register_vcpu_tb_exec_cb(block.0, then, registers, data);
             }

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::borders::Borders;
 use crate::contexts::{From, Point};
 use crate::decode::{self, Ending, Mark};
 use crate::output;
@@ -53,7 +54,8 @@ static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 /// Whether the agent has executed *attend*, and counting has not started yet.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE[,detail=contexts]`; or `probe=on`, which
+/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE[,detail=contexts]`; or
+/// `probe=on`, which
 /// prints that the plugin can be loaded, and ends QEMU.
 ///
 /// # Safety
@@ -136,6 +138,11 @@ impl Plugin {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts at a border, if that is what is counted.
+    fn at_border(&self, count: impl FnOnce(&mut Borders)) {
+        self.watcher().borders.as_mut().map(count);
+    }
+
     /// The nanoseconds that QEMU has skipped so far; `None` if it does not export them, or if
     /// halts are not observed.
     fn skipped(&self) -> Option<u64> {
@@ -186,11 +193,7 @@ impl Listener for Closely {
             return;
         };
         if translated.address() < KERNEL {
-            plugin.places.call_back_on_arrival(&translated, in_user_mode);
-            for instruction in translated.instructions() {
-                plugin.places.count_user(&instruction);
-                instruction.call_back_at_marks();
-            }
+            translated.count_program(&plugin.places);
         } else {
             translated.call_back(&plugin.symbols);
             for instruction in translated.instructions() {
@@ -219,24 +222,19 @@ impl Listener for AtBorders {
             return;
         };
         if translated.address() < KERNEL {
-            plugin.places.call_back_on_arrival(&translated, in_user_mode);
-            for instruction in translated.instructions() {
-                plugin.places.count_user(&instruction);
-                instruction.call_back_at_marks();
-            }
+            translated.count_program(&plugin.places);
             return;
         }
         let border = Border::of(&translated, &plugin.symbols);
-        let Block { function, ending, .. } = border.block;
+        let Border { block: Block { function, ending, after, .. }, point } = border;
         border.call_back(&translated, &plugin.places);
         let counter = plugin.places.counter(function);
         for instruction in translated.instructions() {
             plugin.places.count_kernel_in(&instruction, counter);
         }
         let Some(last) = translated.instructions().next_back() else { return };
-        let point = Point::of(plugin.symbols.name(function));
         if ending == Ending::InterruptReturn {
-            last.call_back_with(returns, border.block.after);
+            last.call_back_with(returns, after);
         } else if point.is_some_and(Point::is_left) && ends_function(&last, plugin) {
             last.call_back_with(leaves, function.0 as u64);
         }
@@ -260,7 +258,8 @@ fn ends_function(last: &Instruction, plugin: &Plugin) -> bool {
     }
 }
 
-/// A block of the kernel, and the point that it begins.
+/// A block of the kernel, and the point that its function is.
+#[derive(Clone, Copy)]
 struct Border {
     block: Block,
     point: Option<Point>,
@@ -269,18 +268,22 @@ struct Border {
 impl Border {
     fn of(translated: &Translated, symbols: &Symbols) -> Self {
         let block = translated.known(symbols);
-        let point = Point::of(symbols.name(block.function));
-        Self { block, point: point.filter(|_| block.starts_function) }
+        Self { block, point: Point::of(symbols.name(block.function)) }
+    }
+
+    /// The point that the block begins.
+    fn begins(&self) -> Option<Point> {
+        self.point.filter(|_| self.block.starts_function)
     }
 
     /// Calls back whenever the block is executed, or only after another level or the return from
     /// an interrupt. Its description is never freed, as in `Translated::call_back`.
     fn call_back(&self, translated: &Translated, places: &Places) {
-        let always = self.point.is_some() || self.block.is_entry;
-        let (block, point) = (self.block, self.point);
-        let border: &'static Self = Box::leak(Box::new(Self { block, point }));
+        let is_border = self.begins().is_some() || self.block.is_entry;
+        let level = (!is_border).then_some(IN_KERNEL);
+        let border: &'static Self = Box::leak(Box::new(*self));
         let data = std::ptr::from_ref(border).cast_mut().cast();
-        places.call_back_at_border(translated, always, at_border, data);
+        places.call_back_unless(level, translated, at_border, data);
     }
 }
 
@@ -301,12 +304,20 @@ impl Translated {
 
     /// Calls back when a thread is switched to, or is created.
     fn call_back_at_threads(&self, function: &str) {
+        let call_back = match function {
+            SWITCH => Instruction::call_back_at_switch,
+            WAKE_NEW => Instruction::call_back_at_creation,
+            _ => return,
+        };
+        self.instructions().for_each(|instruction| call_back(&instruction));
+    }
+
+    /// Counts a program's block, and calls back at its marks and when it is reached.
+    fn count_program(&self, places: &Places) {
+        places.call_back_unless(Some(USER), self, in_user_mode, std::ptr::null_mut());
         for instruction in self.instructions() {
-            match function {
-                SWITCH => instruction.call_back_at_switch(),
-                WAKE_NEW => instruction.call_back_at_creation(),
-                _ => return,
-            }
+            places.count_user(&instruction);
+            instruction.call_back_at_marks();
         }
     }
 
@@ -465,7 +476,7 @@ extern "C" fn switched(_: c_uint, _: api::Access, address: u64, data: *mut c_voi
 extern "C" fn created(_: c_uint, _: api::Access, address: u64, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
-    plugin.watcher().create(cpu, thread(address, data));
+    plugin.at_border(|borders| borders.create(cpu, thread(address, data)));
 }
 
 /// The address of a thread's structure, from that of a field and the field's displacement.
@@ -478,7 +489,8 @@ fn thread(field: u64, displacement: *mut c_void) -> u64 {
 extern "C" fn at_border(_: c_uint, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     // SAFETY: `data` is the `Border` that `call_back` leaked.
-    let Border { block, point } = unsafe { &*data.cast::<Border>() };
+    let border = unsafe { &*data.cast::<Border>() };
+    let (block, point) = (border.block, border.begins());
     let cpu = plugin.places.current();
     let from = match plugin.places.level(cpu) {
         USER => From::User,
@@ -488,9 +500,7 @@ extern "C" fn at_border(_: c_uint, data: *mut c_void) {
     };
     plugin.places.set_level(cpu, IN_KERNEL);
     let now = plugin.places.count(cpu);
-    if let Some(contexts) = plugin.watcher().contexts() {
-        contexts.kernel(cpu, *block, *point, from, now);
-    }
+    plugin.at_border(|borders| borders.contexts.kernel(cpu, block, point, from, now));
 }
 
 /// An interrupt or exception returns; `data` is the address after the instruction.
@@ -498,9 +508,7 @@ extern "C" fn returns(_: c_uint, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
     plugin.places.set_level(cpu, RETURNED);
-    if let Some(contexts) = plugin.watcher().contexts() {
-        contexts.return_from(cpu, data.addr() as u64);
-    }
+    plugin.at_border(|borders| borders.contexts.return_from(cpu, data.addr() as u64));
 }
 
 /// A function that is a point returns; `data` is its number.
@@ -508,9 +516,7 @@ extern "C" fn leaves(_: c_uint, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
     let now = plugin.places.count(cpu);
-    if let Some(contexts) = plugin.watcher().contexts() {
-        contexts.leave(cpu, Function(data.addr()), now);
-    }
+    plugin.at_border(|borders| borders.contexts.leave(cpu, Function(data.addr()), now));
 }
 
 extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {

@@ -153,7 +153,7 @@ mod tests {
             called(2, None, 600),
             called(3, None, 2_571),
         ];
-        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), group: 0, calls }];
+        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
         let phases = &mut answer.counts.as_mut().unwrap().phases;
         phases[0].cpus[0].kernel = Instructions::new(45_171);
         phases[1].cpus[0].kernel = Instructions::ZERO;
