@@ -14,6 +14,7 @@ mod elf;
 mod folder;
 mod host;
 mod libraries;
+mod links;
 pub(crate) mod packages;
 mod packer;
 mod script;
@@ -83,7 +84,7 @@ pub(crate) fn pack(
     }
     files.programs.iter().try_for_each(|name| packer.program(name))?;
     packer.tree().directory(&spec.directory, None)?;
-    let (tree, path) = packer.finish()?;
+    let (tree, path) = packer.finish();
     let archive = tree.archive()?;
     let sha256 = checksum(&archive);
     Ok(Packed { archive: Arc::new(archive), sha256, path })

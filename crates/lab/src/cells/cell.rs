@@ -1,8 +1,8 @@
 //! One cell: its parts, its identity, and its run.
 //!
 //! A cell's identity is the SHA-256 of everything that its result depends on: the kernel's image,
-//! the initramfs (the agent, its order, and the files of a program), the counter, QEMU's version and arguments, the kernel's
-//! command line among them. Nothing of the host is in it.
+//! the initramfs (the agent, its order, and the files of a program), the counter, QEMU's version and
+//! arguments, the kernel's command line among them. Nothing of the host is in it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! From plans to cells that can run: packs their programs, finds their kernels, and selects the engine that runs their
-//! instructions.
+//! From plans to cells that can run: packs their programs, finds their kernels, and selects the
+//! engine that runs their instructions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,11 +34,7 @@ impl Prepared {
     /// The same cell as another repeat, if that is all in which the plan differs.
     fn repeated(&self, plan: &CellPlan) -> Option<Self> {
         let same = CellPlan { repeat: plan.repeat, ..self.plan.clone() };
-        let mut asked = same.clone();
-        if plan.files.as_ref().is_some_and(|files| files.grows) {
-            asked.machine.memory_mib = plan.machine.memory_mib; // before it grew
-        }
-        (asked == *plan).then(|| {
+        (same == *plan).then(|| {
             let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
             Self { plan: same, ready }
         })
@@ -70,7 +66,6 @@ impl Lab {
                 prepared.push(again);
                 continue;
             }
-            let mut plan = plan.clone();
             let ready = match (requested, found.get(&plan.kernel)) {
                 (_, None) => continue,
                 (Err(error), _) => Err(error),
@@ -78,14 +73,13 @@ impl Lab {
                     Err(Arc::new(Error::Kernel(Arc::clone(error))))
                 }
                 (Ok(Requested { request, packed }), Some(Ok(kernel))) => {
-                    plan.machine.memory_mib = request.machine.memory_mib;
-                    let engine = self.engine(&plan, kernel, run, say)?;
+                    let engine = self.engine(plan, kernel, run, say)?;
                     let ready =
                         Ready::new(request, packed.as_ref(), kernel, engine, self)?;
                     Ok(ready.repeated(plan.repeat))
                 }
             };
-            prepared.push(Prepared { plan, ready });
+            prepared.push(Prepared { plan: plan.clone(), ready });
         }
         Ok(prepared)
     }

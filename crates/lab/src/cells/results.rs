@@ -208,13 +208,15 @@ fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -
             answer.recording.doubts.push(Doubt::new(Code::Races, text));
         }
     }
-    let Ready { kernel, identity, .. } = ready;
+    let Ready { kernel, identity, request, .. } = ready;
+    let machine = request.machine.to_string(); // it may have grown with the files
     let version = kernel.package_version.as_deref();
     let kernel = match version {
         Some(version) => format!("{} ({version})", kernel.release),
         None => kernel.release.clone(),
     };
-    Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
+    let identity = identity.clone();
+    Cell { kernel, machine, identity, cached, ..planned(plan, ending) }
 }
 
 /// A cell that is lost because its kernel or its program is not available.

@@ -14,14 +14,13 @@ use crate::packing::elf::{self, Format, Needs};
 use crate::packing::folder;
 use crate::packing::host;
 use crate::packing::libraries::{self, Found, Libraries, Place};
+use crate::packing::links;
 use crate::packing::packages::{self, Look};
 use crate::packing::script::{self, Interpreter};
 use crate::packing::tree::Tree;
 
 /// The environment variable with the folders of programs.
 const PATH: &str = "PATH";
-/// As many links as the kernel follows in a path (`MAXSYMLINKS`).
-const LINKS_MAX: u32 = 40;
 
 /// How much a file has to be complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +64,8 @@ impl<'a> Packer<'a> {
     }
 
     /// The files, and the guest's `PATH` if it is not the specified one.
-    pub(super) fn finish(self) -> Result<(Tree, Option<String>), PackError> {
-        Ok((self.tree, self.has_grown.then_some(self.path)))
+    pub(super) fn finish(self) -> (Tree, Option<String>) {
+        (self.tree, self.has_grown.then_some(self.path))
     }
 
     /// Adds a file with these contents.
@@ -157,38 +156,18 @@ impl<'a> Packer<'a> {
 
     /// Adds the links in a path of this machine; the path without links.
     fn links(&mut self, path: &str) -> Result<String, PackError> {
-        let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
-        let (mut resolved, mut links) = (String::new(), 0);
-        while let Some(part) = left.pop() {
-            match part.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
-                    continue;
-                }
-                _ => {}
+        links::resolve(path, |next, _| {
+            let failed = |why: io::Error| PackError::Read(PathBuf::from(next), why);
+            if !fs::symlink_metadata(next).map_err(failed)?.is_symlink() {
+                return Ok(None);
             }
-            let next = format!("{resolved}/{part}");
-            let failed = |why: io::Error| PackError::Read(PathBuf::from(&next), why);
-            if !fs::symlink_metadata(&next).map_err(failed)?.is_symlink() {
-                resolved = next;
-                continue;
-            }
-            let target = fs::read_link(&next).map_err(failed)?.into_os_string();
+            let target = fs::read_link(next).map_err(failed)?.into_os_string();
             let target = target.into_string().map_err(PackError::Name)?;
-            links += 1;
-            if links > LINKS_MAX {
-                return Err(PackError::Loop(path.to_owned()));
+            if !self.tree.has_name(next) {
+                self.tree.link(next, &target)?;
             }
-            if !self.tree.has_name(&next) {
-                self.tree.link(&next, &target)?;
-            }
-            if target.starts_with('/') {
-                resolved.clear();
-            }
-            left.extend(target.split('/').rev().map(str::to_owned));
-        }
-        Ok(resolved)
+            Ok(Some(target))
+        })
     }
 
     /// Adds a file, and what it needs if it is a program, a library or a script.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::pack_error::PackError;
 use crate::packing::Archive;
+use crate::packing::links;
 
 /// The kind of a file, as in `st_mode`.
 const DIRECTORY: u32 = 0o040_000;
@@ -15,8 +16,6 @@ const LINK: u32 = 0o120_000;
 /// The permissions of directories that are only on the way to a file, and those of links.
 const USUAL: u32 = 0o755;
 const ALL: u32 = 0o777;
-/// As many links as the kernel follows in a path (`MAXSYMLINKS`).
-const LINKS_MAX: u32 = 40;
 
 /// A file, a directory or a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,37 +107,10 @@ impl Tree {
 
     /// A path without links, except for its last part if that is not to be followed.
     pub(super) fn resolve(&self, path: &str, follow: bool) -> Result<String, PackError> {
-        let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
-        let mut resolved = String::new();
-        let mut links = 0;
-        while let Some(part) = left.pop() {
-            match part.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
-                    continue;
-                }
-                _ => {}
-            }
-            let next = format!("{resolved}/{part}");
-            let is_last = left.iter().all(|part| matches!(part.as_str(), "" | "."));
-            match self.0.get(&next) {
-                Some(Node::Link(target)) if follow || !is_last => {
-                    links += 1;
-                    if links > LINKS_MAX {
-                        return Err(PackError::Loop(path.to_owned()));
-                    }
-                    if target.starts_with('/') {
-                        resolved.clear();
-                    }
-                    left.extend(target.split('/').rev().map(str::to_owned));
-                }
-                Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => {
-                    resolved = next;
-                }
-            }
-        }
-        Ok(if resolved.is_empty() { "/".to_owned() } else { resolved })
+        links::resolve(path, |next, is_last| match self.0.get(next) {
+            Some(Node::Link(target)) if follow || !is_last => Ok(Some(target.clone())),
+            Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => Ok(None),
+        })
     }
 
     /// The archive.
