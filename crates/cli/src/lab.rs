@@ -11,8 +11,6 @@ pub(crate) mod watcher;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Cache, Lab, Run};
@@ -28,7 +26,7 @@ use crate::lab::args::{
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
-use crate::terminal::stop_on_signals;
+use crate::terminal::stop_flag;
 
 /// Runs a subcommand of `lab`.
 pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failure> {
@@ -210,8 +208,7 @@ pub(crate) fn cells(
     how: &How,
     output: Output,
 ) -> Result<Vec<Cell>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop)?;
+    let stop = stop_flag()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let jobs = how.jobs.map_or(cores, usize::from);
     let mut watcher = Watcher::new(output.quiet);

@@ -98,12 +98,19 @@ impl Observer for Terminal {
     }
 }
 
+/// A flag that SIGINT, SIGTERM and SIGHUP set, as in [`stop_on_signals`].
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_on_signals(&stop)?;
+    Ok(stop)
+}
+
 /// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second signal ends the process at once.
 ///
 /// The actions of a signal run in the order of their registration, and a signal can arrive between
 /// two registrations: it must set the flag, or it would be lost. So the flag is registered first,
 /// and a separate flag marks that a signal is the second.
-pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     STOP.get_or_init(|| Arc::clone(stop));
     let again = Arc::new(AtomicBool::new(false));
     for signal in heeded() {

@@ -19,7 +19,7 @@ use facts::Config;
 use units::chain;
 
 use crate::build::base::BaseConfig;
-use crate::build::configure::{Request, wanted};
+use crate::build::configure::{CONFIG, Request, wanted};
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
 use crate::build::source::{Sources, Tree};
@@ -37,8 +37,6 @@ const RECIPE: &str = "1";
 /// The target of make, and its file.
 const TARGET: &str = "bzImage";
 const IMAGE: &str = "arch/x86/boot/bzImage";
-/// The configuration that Kconfig made.
-const CONFIG: &str = ".config";
 
 /// Checks a build without doing anything: files that it needs exist and have options.
 ///

@@ -84,6 +84,9 @@ pub enum Base {
 }
 
 impl BuildSpec {
+    /// The beginning of the names of kernels that are built.
+    pub const PREFIX: &str = BUILD;
+
     /// Parses a name, with or without the prefix.
     ///
     /// # Errors

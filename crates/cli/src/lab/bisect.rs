@@ -4,9 +4,6 @@
 //! bad; from 128 on it ends (`git-bisect(1)`). So a failure that says nothing about the tree has a
 //! code from 128 on; usage errors keep theirs, since they come before the first build.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use ::lab::{Cache, Observer};
 use experiments::Experiment;
 use kernels::{BuildSpec, Fetch, Kernels, SourceSpec};
@@ -16,13 +13,10 @@ use units::chain;
 use crate::args::Output;
 use crate::lab::args::{CheckArgs, How};
 use crate::lab::watcher::Watcher;
-use crate::lab::{Checked, check_experiment, find, outcome, read};
+use crate::lab::{Checked, check_experiment, outcome, read, with_changes};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
-use crate::terminal::stop_on_signals;
-
-/// The prefix of the names of kernels that are built.
-const BUILD: &str = "build:";
+use crate::terminal::stop_flag;
 
 /// Builds the experiment's kernels from this source, and checks the experiment on them.
 pub(crate) fn run(
@@ -30,9 +24,10 @@ pub(crate) fn run(
     source: &SourceSpec,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let kernels = names(&read(&args.experiment)?, source)?;
+    let experiment = read(&args.experiment)?;
+    let kernels = names(&experiment, source)?;
     let how = How { kernels: kernels.clone(), ..args.how.clone() };
-    let experiment = find(&args.experiment, &how)?;
+    let experiment = with_changes(experiment, &how)?;
     if let Some(why) = build(&kernels, output).map_err(ending)? {
         say(format!("the source cannot be tested: {why}"));
         return Ok(Outcome::Untestable);
@@ -58,7 +53,7 @@ fn ending(failure: Failure) -> Failure {
 fn names(experiment: &Experiment, source: &SourceSpec) -> Result<Vec<String>, Failure> {
     let experiment = experiment.clone().with_kernels(&[])?;
     let names = experiment.cells().iter().map(|cell| cell.kernel.as_str());
-    let builds = names.filter(|name| name.starts_with(BUILD));
+    let builds = names.filter(|name| name.starts_with(BuildSpec::PREFIX));
     let from_source = |name: &str| {
         let spec = BuildSpec::parse(name).map_err(Failure::usage)?;
         Ok(spec.with_source(source.clone()).to_string())
@@ -74,8 +69,7 @@ fn names(experiment: &Experiment, source: &SourceSpec) -> Result<Vec<String>, Fa
 
 /// Builds the kernels; why the source gives none that guests can use, if it does not.
 fn build(names: &[String], output: Output) -> Result<Option<String>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop)?;
+    let stop = stop_flag()?;
     let kernels = Kernels::new(&Cache::find()?.folder);
     let mut watcher = Watcher::new(output.quiet);
     for name in names {

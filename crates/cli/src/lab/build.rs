@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ::lab::{Cache, Observer};
@@ -16,13 +14,12 @@ use crate::lab::args::BuildArgs;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{self, print, say};
-use crate::terminal::stop_on_signals;
+use crate::terminal::stop_flag;
 
 /// Builds kernels that are not in the cache, and prints where they are.
 pub(crate) fn run(args: &BuildArgs, output: Output) -> Result<Outcome, Failure> {
     let specs = specs(args)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop)?;
+    let stop = stop_flag()?;
     let mut kernels = Kernels::new(&Cache::find()?.folder);
     if let Some(jobs) = args.jobs {
         kernels = kernels.with_jobs(jobs.into());
@@ -55,7 +52,7 @@ pub(crate) fn run(args: &BuildArgs, output: Output) -> Result<Outcome, Failure> 
 /// The kernels to build.
 fn specs(args: &BuildArgs) -> Result<Vec<BuildSpec>, Failure> {
     let Some(source) = &args.source else {
-        let parse = |name: &String| match name.starts_with("build:") {
+        let parse = |name: &String| match name.starts_with(BuildSpec::PREFIX) {
             true => BuildSpec::parse(name).map_err(Failure::usage),
             false => Err(Failure::usage(format!(
                 "'{name}' is no kernel to build: write build:debian:6.1,lean, or --source"
@@ -103,7 +100,7 @@ fn copy(kernel: &Kernel, folder: &Path) -> Result<Files, Failure> {
     let failed = |error: std::io::Error| {
         Failure::refused(format!("failed to write {}: {error}", folder.display()))
     };
-    let name = kernel.spec.trim_start_matches("build:");
+    let name = kernel.spec.trim_start_matches(BuildSpec::PREFIX);
     let known = |c: char| c.is_ascii_alphanumeric() || "._=-".contains(c);
     let name: String = name.chars().map(|c| if known(c) { c } else { '-' }).collect();
     let name = format!("{}-{}", kernel.release, name.trim_matches('-'));

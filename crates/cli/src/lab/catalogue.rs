@@ -1,8 +1,5 @@
 //! `noisefloor lab list`, `show`, `kernels`: built-in experiments and available kernels.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use ::lab::{Cache, Lab, Observer};
 use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
@@ -16,7 +13,7 @@ use crate::lab::args::{KernelsArgs, ShowArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{self, print, print_content};
-use crate::terminal::stop_on_signals;
+use crate::terminal::stop_flag;
 
 /// The widths of a list and of its first column.
 const WIDTH: usize = 80;
@@ -62,8 +59,7 @@ pub(crate) fn show(args: &ShowArgs, output: Output) -> Result<Outcome, Failure> 
 /// Downloads the named kernels, and lists the cached ones and those of Debian's archive. With
 /// `--fresh` alone the list of the archive is updated.
 pub(crate) fn kernels(args: &KernelsArgs, output: Output) -> Result<Outcome, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop)?;
+    let stop = stop_flag()?;
     let kernels = Kernels::new(&Cache::find()?.folder);
     let mut watcher = Watcher::new(output.quiet);
     let mut say = |text: &str| watcher.say(text);

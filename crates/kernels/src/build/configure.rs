@@ -29,7 +29,7 @@ const LETTERS_PER_CHANGE: usize = 3;
 /// How many similar names are listed.
 const SIMILAR_MAX: usize = 3;
 /// The file that Kconfig makes.
-const CONFIG: &str = ".config";
+pub(crate) const CONFIG: &str = ".config";
 
 /// A requested configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -241,19 +241,13 @@ fn read_from(file: &Path, at: u64) -> Option<String> {
 
 /// The first error in make's output: the compiler's, the linker's, or make's own.
 pub(crate) fn first_error(text: &str) -> &str {
-    const SIGNS: [&str; 5] =
-        ["error:", "Error:", "undefined reference", "not found", "*** "];
-    let found = SIGNS
-        .iter()
-        .take(3)
-        .filter_map(|sign| text.lines().position(|line| line.contains(sign)));
-    let lines: Vec<&str> = text.lines().collect();
-    let first = found.min().or_else(|| {
-        let signs = SIGNS.iter().skip(3);
-        signs.filter_map(|s| lines.iter().position(|line| line.contains(s))).min()
-    });
-    let line = first.and_then(|at| lines.get(at).copied());
-    line.or_else(|| lines.last().copied()).unwrap_or("make printed no reason").trim()
+    const OF_COMPILER: [&str; 3] = ["error:", "Error:", "undefined reference"];
+    const OF_MAKE: [&str; 2] = ["not found", "*** "];
+    let with = |signs: &[&str]| {
+        text.lines().find(|line| signs.iter().any(|sign| line.contains(sign)))
+    };
+    let line = with(&OF_COMPILER).or_else(|| with(&OF_MAKE));
+    line.or_else(|| text.lines().last()).unwrap_or("make printed no reason").trim()
 }
 
 fn is_full(folder: &Path) -> bool {
