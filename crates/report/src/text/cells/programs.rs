@@ -1,7 +1,7 @@
 //! Tables of programs: a column for each kernel, the instructions by what executed them.
 
 use itertools::Itertools;
-use stats::{EntryCost, EntryKind, GroupCost, GroupRole, ProgramCost};
+use stats::{EntryCost, EntryKind, GroupRole, ProgramCost};
 use units::Instructions;
 
 use crate::number;
@@ -19,15 +19,15 @@ const UNIT: usize = 16;
 /// The number of entries into the kernel in the table.
 const ENTRIES: usize = 16;
 /// The kinds of instructions of a command.
-const KINDS: [(EntryKind, &str); 8] = [
-    (EntryKind::Program, "user mode"),
-    (EntryKind::SystemCall, "system calls"),
-    (EntryKind::Exception, "exceptions"),
-    (EntryKind::Softirq, "softirqs"),
-    (EntryKind::Tick, "tick"),
-    (EntryKind::Interrupt, "interrupts, without these"),
-    (EntryKind::NewTask, "new tasks"),
-    (EntryKind::Thread, "other"),
+const KINDS: [(&[EntryKind], &str); 8] = [
+    (&[EntryKind::Program], "user mode"),
+    (&[EntryKind::SystemCall], "system calls"),
+    (&[EntryKind::Exception], "exceptions"),
+    (&[EntryKind::Softirq], "softirqs"),
+    (&[EntryKind::Tick], "tick"),
+    (&[EntryKind::Interrupt], "interrupts, without these"),
+    (&[EntryKind::NewTask], "new tasks"),
+    (&[EntryKind::Thread, EntryKind::Idle], "other"),
 ];
 
 /// A cell, and its program.
@@ -84,7 +84,9 @@ fn lines(cost: &ProgramCost) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = cost.command() {
         lines.push(count(command.instructions));
-        lines.extend(KINDS.iter().map(|(kind, _)| count(of_kind(command, *kind))));
+        let of =
+            |kinds: &[EntryKind]| kinds.iter().map(|kind| command.of_kind(*kind)).sum();
+        lines.extend(KINDS.iter().map(|(kinds, _)| count(of(kinds))));
     }
     for group in cost.groups.iter().skip(1) {
         lines.push(count(group.instructions));
@@ -100,22 +102,6 @@ fn lines(cost: &ProgramCost) -> Vec<String> {
         lines.push(number::rounded(unit.kernel_instructions, number::count));
     }
     lines
-}
-
-/// The instructions of a kind; a thread of the command that is in the kernel for another reason,
-/// or idle, is in the last one.
-fn of_kind(group: &GroupCost, of: EntryKind) -> Instructions {
-    match of {
-        EntryKind::Thread => group.of_kind(of) + group.of_kind(EntryKind::Idle),
-        EntryKind::Program
-        | EntryKind::SystemCall
-        | EntryKind::Exception
-        | EntryKind::Softirq
-        | EntryKind::Tick
-        | EntryKind::Interrupt
-        | EntryKind::NewTask
-        | EntryKind::Idle => group.of_kind(of),
-    }
 }
 
 /// The largest entries into the kernel, of the whole guest.
