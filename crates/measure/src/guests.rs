@@ -141,7 +141,7 @@ fn usage(earlier: &(Nanos, Guest), later: &(Nanos, Guest)) -> GuestUsage {
             }),
             None => {
                 found.others_cpu_ns_max = found.others_cpu_ns_max.max(used.cpu_ns);
-                found.others = found.others.plus(used);
+                add(&mut found.others, &used);
             }
         }
     }
@@ -162,6 +162,14 @@ fn difference(earlier: Option<&GuestThread>, later: &GuestThread) -> ThreadUsage
         voluntary: later.switches.voluntary.saturating_sub(switches.voluntary),
         involuntary: later.switches.involuntary.saturating_sub(switches.involuntary),
     }
+}
+
+fn add(sum: &mut ThreadUsage, used: &ThreadUsage) {
+    sum.cpu_ns = sum.cpu_ns.saturating_add(used.cpu_ns);
+    sum.waited_ns =
+        sum.waited_ns.zip(used.waited_ns).map(|(sum, waited)| sum.saturating_add(waited));
+    sum.voluntary = sum.voluntary.saturating_add(used.voluntary);
+    sum.involuntary = sum.involuntary.saturating_add(used.involuntary);
 }
 
 /// There is nothing to measure, and the reasons why guests may be invisible.

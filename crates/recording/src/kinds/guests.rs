@@ -90,17 +90,3 @@ pub struct ThreadUsage {
     /// Involuntary context switches.
     pub involuntary: u64,
 }
-
-impl ThreadUsage {
-    /// What other threads used besides; a time that is unknown for one of them is unknown.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        let waited = self.waited_ns.zip(other.waited_ns);
-        Self {
-            cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns),
-            waited_ns: waited.map(|(one, other)| one.saturating_add(other)),
-            voluntary: self.voluntary.saturating_add(other.voluntary),
-            involuntary: self.involuntary.saturating_add(other.involuntary),
-        }
-    }
-}

@@ -191,8 +191,8 @@ impl GuestSummary {
         let elapsed = guest.elapsed_ns;
         let vcpus = guest.vcpus.filter(|&count| count > 0);
         let threads = guest.vcpu_threads.iter().map(|vcpu| vcpu.usage);
-        let of_vcpus = threads.clone().fold(ThreadUsage::default(), ThreadUsage::plus);
-        let all = of_vcpus.plus(guest.others);
+        let of_vcpus = sum(threads.clone());
+        let all = sum([of_vcpus, guest.others].into_iter());
         let most = threads.map(|used| used.cpu_ns).max().unwrap_or_default();
         let most = Ppm::of(most.max(guest.others_cpu_ns_max), elapsed);
         let rate = |count| PerSecond::of(count, elapsed);
@@ -260,6 +260,16 @@ impl VcpuSummary {
             waited_ppm: usage.waited_ns.and_then(|waited| Ppm::of(waited, elapsed)),
         }
     }
+}
+
+fn sum(all: impl Iterator<Item = ThreadUsage>) -> ThreadUsage {
+    let add = |sum: ThreadUsage, used: ThreadUsage| ThreadUsage {
+        cpu_ns: sum.cpu_ns.saturating_add(used.cpu_ns),
+        waited_ns: None,
+        voluntary: sum.voluntary.saturating_add(used.voluntary),
+        involuntary: sum.involuntary.saturating_add(used.involuntary),
+    };
+    all.fold(ThreadUsage::default(), add)
 }
 
 #[cfg(test)]
