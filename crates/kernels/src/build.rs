@@ -157,6 +157,7 @@ impl Builder<'_> {
         let Order { spec, name, tree, request, compiler } = order;
         let unusable = |error| CacheError::new(out, error);
         let failed = |cause| order.failed(cause);
+        refuse_spaces([&tree.path, out]).map_err(failed)?;
         let kconfig = Kconfig::read(&tree.path);
         request.check(&kconfig, tree).map_err(failed)?;
         (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
@@ -216,8 +217,37 @@ impl Builder<'_> {
     }
 }
 
+/// Refuses paths that the kernel's Makefile does.
+fn refuse_spaces(paths: [&Path; 2]) -> Result<(), BuildError> {
+    let is_refused = |path: &&Path| {
+        path.to_string_lossy().contains(|c: char| c.is_whitespace() || c == ':')
+    };
+    match paths.into_iter().find(is_refused) {
+        Some(path) => Err(BuildError::Spaces(path.to_owned())),
+        None => Ok(()),
+    }
+}
+
 /// Whether a compiler's error is about the frequency of the tick.
 fn speaks_of_hz(error: &str) -> bool {
     let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.into_iter().any(|word| matches!(word, "HZ" | "SHIFT_HZ"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a path with a space or a colon is refused by its name, and says nothing about the
+    /// source.
+    #[test]
+    fn paths() {
+        let [fine, space, colon] = ["/a/b-c", "/a/b c", "/a:b"].map(Path::new);
+        assert!(refuse_spaces([fine, fine]).is_ok());
+        for bad in [space, colon] {
+            let refused = refuse_spaces([fine, bad]).unwrap_err();
+            assert!(refused.to_string().contains(&bad.display().to_string()));
+            assert!(!refused.is_of_source());
+        }
+    }
 }

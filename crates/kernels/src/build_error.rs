@@ -21,6 +21,12 @@ pub enum BuildError {
         .0.display()
     )]
     BuiltInPlace(PathBuf),
+    /// Kbuild refuses the path of a tree, or of the folder of a build.
+    #[error(
+        "make of the Linux kernel accepts no path with spaces or colons: {}; hint: move the \
+         source, or set NOISEFLOOR_CACHE to another directory", .0.display()
+    )]
+    Spaces(PathBuf),
     /// The tree changed while it was built.
     #[error("{} changed during the build; hint: build it again", .0.display())]
     Changed(PathBuf),
@@ -99,6 +105,7 @@ impl BuildError {
             | Self::Failed { .. } => true,
             Self::NotKernel { .. }
             | Self::BuiltInPlace(_)
+            | Self::Spaces(_)
             | Self::Changed(_)
             | Self::Read(..)
             | Self::Line { .. }

@@ -255,7 +255,9 @@ fn build_kind(cause: &BuildError) -> Kind {
         | BuildError::Hz(..) => Kind::Kernel,
         BuildError::Tools(..) | BuildError::Run(..) => Kind::Unavailable,
         BuildError::Failed { .. } | BuildError::Changed(_) => Kind::Build,
-        BuildError::Full(_) | BuildError::Write(..) => Kind::Cache,
+        BuildError::Full(_) | BuildError::Write(..) | BuildError::Spaces(_) => {
+            Kind::Cache
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::site::{Site, TOOL, named, text};
+use crate::site::{FOLDER, Site, TOOL, named, text};
 
 const LEAN: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
 /// Timer interrupts of an idle CPU, and a call.
@@ -33,6 +33,10 @@ fn can_build(test: &str) -> Option<Site> {
         .find(|tool| Command::new(tool).arg("--version").output().is_err());
     if let Some(missing) = missing {
         println!("skipped: {test}: there is no {missing} here");
+        return None;
+    }
+    if FOLDER.contains([' ', ':']) {
+        println!("skipped: {test}: kernels cannot be built below {FOLDER}");
         return None;
     }
     Site::new()
