@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
 pub(crate) mod catalogue;
+pub(crate) mod chart;
 mod cost;
 pub(crate) mod explain;
 pub(crate) mod watcher;
@@ -23,6 +24,7 @@ use crate::args::Output;
 use crate::lab::args::{
     CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
 };
+use crate::lab::chart::Chart;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -47,8 +49,22 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     refuse_two_formats(args.markdown, output)?;
     let experiment = find(&args.experiment, &args.how)?;
-    run_and_print(&experiment, &args.how, args.markdown, args.guests, output)
-        .map(|(_, outcome)| outcome)
+    let shown = Shown {
+        markdown: args.markdown,
+        chart: args.chart.chart()?,
+        guests: args.guests,
+    };
+    run_and_print(&experiment, &args.how, &shown, output).map(|(_, outcome)| outcome)
+}
+
+/// What is shown of cells.
+struct Shown<'a> {
+    /// Markdown tables instead of text.
+    markdown: bool,
+    /// A chart beside them.
+    chart: Option<Chart<'a>>,
+    /// The number of idle guests in the report.
+    guests: u64,
 }
 
 /// Refuses two formats of the report.
@@ -59,24 +75,31 @@ fn refuse_two_formats(markdown: bool, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// Runs the cells of an experiment, and prints the report.
+/// Runs the cells of an experiment, and prints the report. A file that cannot be written is an
+/// error before anything boots.
 fn run_and_print(
     experiment: &Experiment,
     how: &How,
-    markdown: bool,
-    guests: u64,
+    shown: &Shown<'_>,
     output: Output,
 ) -> Result<(Vec<Cell>, Outcome), Failure> {
+    let output = output.beside(shown.chart.map(|chart| chart.to))?;
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
-    match markdown {
-        true => {
-            let made_with = lab.made_with();
+    let made_with = lab.made_with();
+    if let Some(chart) = shown.chart {
+        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
+    }
+    match (output.has_report, shown.markdown) {
+        (false, _) => {} // standard output has the chart
+        (true, true) => {
             let cells = printable(&cells);
-            let report = reported(experiment, &cells, &made_with, None, guests);
+            let report = reported(experiment, &cells, &made_with, None, shown.guests);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => print_results(&lab, experiment, &cells, None, guests, output)?,
+        (true, false) => {
+            print_results(&lab, experiment, &cells, None, shown.guests, output)?;
+        }
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))
@@ -158,9 +181,13 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
         true => Experiment::parse(&read_text(name)?, name)?,
         false => Experiment::builtin(name)?,
     };
-    let known = stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()));
-    experiment.limits().refuse_unknown(&known)?;
+    experiment.limits().refuse_unknown(&metric_keys())?;
     Ok(experiment)
+}
+
+/// The keys of all metrics that cells can have.
+pub(crate) fn metric_keys() -> Vec<String> {
+    stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()))
 }
 
 /// The same with the changes of `--set`, `--kernel` and `--mode`.

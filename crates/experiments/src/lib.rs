@@ -31,6 +31,7 @@ mod table;
 pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;
+pub use limits::suggestion::suggest;
 pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
 pub use plan::CellPlan;

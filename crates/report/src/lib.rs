@@ -28,6 +28,7 @@ pub use cells::Cells;
 pub use json::cells::cells_json;
 pub use json::trace::trace_json;
 pub use json::{facts_json, json};
+pub use picture::chart::chart_svg;
 pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
 pub use picture::phase::phase_svg;

@@ -13,6 +13,7 @@ use crate::{SlicesCost, Summary};
 
 pub(crate) mod added;
 mod call_costs;
+pub(crate) mod chart;
 #[cfg(test)]
 #[path = "../tests/example/counts.rs"]
 pub(crate) mod example;

@@ -30,6 +30,7 @@ mod summary;
 mod values;
 
 pub use cell::added::Added;
+pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
 pub use cell::idle_stretches::{
     IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
