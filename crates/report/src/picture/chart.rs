@@ -22,9 +22,10 @@ const BAR: f64 = 16.0;
 const ROW: f64 = 24.0;
 /// The space between a bar and the texts beside it.
 const SPACE: f64 = 8.0;
-/// The maximum lengths of the name of a kernel, and of other lines.
+/// The maximum lengths of the name of a kernel, of other lines, and of the title.
 const KERNEL: usize = 44;
 const LINE: usize = 130;
+const TITLE: usize = 80;
 /// The maximum number of intervals of an axis.
 const INTERVALS: f64 = 5.0;
 
@@ -58,7 +59,7 @@ fn head(canvas: &mut Canvas, cells: &Cells<'_>, chart: &MetricChart<'_>) {
         about => format!("{}: {about}", cells.experiment),
     };
     let metric = format!("{}: {}{better}", chart.key, chart.about.help);
-    canvas.text("title", LEFT, 36.0, &cut(&title, LINE / 2));
+    canvas.text("title", LEFT, 36.0, &cut(&title, TITLE));
     canvas.text("about", LEFT, 58.0, &cut(&metric, LINE));
     canvas.move_down(78.0);
 }
