@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::site::{FOLDER, Site, TOOL, named, text};
@@ -104,6 +107,69 @@ fn same_bytes() {
     let copy = copy_of_source(&site);
     let name = format!("build:{},lean,HZ=40,NO_HZ=off", copy.display());
     assert_eq!(build(&site, &[&name])["sha256"], built["sha256"]);
+}
+
+/// Check that kernels built one after another in the same folder, one after an interruption and one
+/// after a SIGKILL, have the same bytes as kernels built in empty folders, and that the second takes
+/// less CPU time there.
+#[test]
+fn same_bytes_with_reused_objects() {
+    let Some(site) = heavy("same_bytes_with_reused_objects") else { return };
+    const FIRST: &str = "build:debian:6.1,lean,HZ=1000,NO_HZ=off";
+    const HZ: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
+    const STOPPED: &str = "build:debian:6.1,lean,HZ=250,AUDIT=y";
+    const KILLED: &str = "build:debian:6.1,lean,HZ=1000,PREEMPT=full";
+    let kernels = site.cache().join("kernels");
+    let forget = |folder: &Path| {
+        fs::remove_dir_all(folder).unwrap_or_default();
+        fs::create_dir_all(folder).unwrap();
+    };
+    fs::remove_file(&kernels).unwrap(); // a link to those of all tests
+    fs::create_dir(&kernels).unwrap();
+    let built = |name: &str| {
+        let kernel = build(&site, &[name]);
+        println!("{name}: {} ms of CPU time", kernel["build"]["cpu_ms"]);
+        let sha256 = kernel["sha256"].as_str().unwrap().to_owned();
+        (sha256, kernel["build"]["cpu_ms"].as_u64().unwrap())
+    };
+    let first = built(FIRST);
+    let reused = built(HZ);
+    assert!(reused.1 < first.1, "{reused:?} {first:?}");
+    interrupt(&site, STOPPED, Signal::INT);
+    let stopped = built(STOPPED);
+    interrupt(&site, KILLED, Signal::KILL);
+    let killed = built(KILLED);
+    forget(&kernels);
+    assert_eq!(built(FIRST).0, first.0);
+    for (name, (sha256, _)) in [(HZ, reused), (STOPPED, stopped), (KILLED, killed)] {
+        forget(&kernels);
+        forget(&site.cache().join("builds"));
+        assert_eq!(built(name).0, sha256, "{name}");
+    }
+}
+
+/// Begins a build, and ends it by a signal after some files were made.
+fn interrupt(site: &Site, name: &str, signal: Signal) {
+    let logs = || {
+        let folders = fs::read_dir(site.cache().join("builds")).unwrap();
+        folders.map(|folder| folder.unwrap().path().join("noisefloor-build.log"))
+    };
+    for log in logs().filter(|log| log.exists()) {
+        fs::remove_file(log).unwrap();
+    }
+    let mut command = site.tool(&["lab", "kernels", "build", name]);
+    let mut building =
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let made = || {
+        let texts = logs().filter_map(|log| fs::read_to_string(log).ok());
+        texts.map(|text| text.matches("  CC      kernel/").count()).sum::<usize>()
+    };
+    while made() < 10 {
+        assert_eq!(building.try_wait().unwrap(), None, "{name} was not interrupted");
+        thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&building), signal).unwrap();
+    assert!(!building.wait().unwrap().success());
 }
 
 /// Check that `git bisect run` finds the commit that adds five instructions to a call, and skips one
