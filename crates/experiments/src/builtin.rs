@@ -1,10 +1,9 @@
 //! The built-in experiments; `experiments/*.toml` in this crate's folder.
 
 use crate::error::Error;
-use crate::experiment::Experiment;
 
 /// Names and texts.
-const BUILTINS: [(&str, &str); 11] = [
+pub(crate) const BUILTINS: [(&str, &str); 11] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("idle-hz", include_str!("../experiments/idle-hz.toml")),
@@ -30,23 +29,5 @@ pub(crate) fn text(name: &str) -> Result<&'static str, Error> {
             let builtins = format!("{} and {last}", first.join(", "));
             Err(Error::NoBuiltin(name.to_owned(), builtins))
         }
-    }
-}
-
-impl Experiment {
-    /// The built-in experiment of that name.
-    ///
-    /// # Errors
-    /// There is none; the message names the existing ones.
-    pub fn builtin(name: &str) -> Result<Self, Error> {
-        Self::parse(text(name)?, &format!("the built-in {name}"))
-    }
-
-    /// All built-in experiments.
-    ///
-    /// # Errors
-    /// None, as tests parse all of them.
-    pub fn builtins() -> Result<Vec<Self>, Error> {
-        BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
     }
 }

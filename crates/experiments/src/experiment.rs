@@ -8,12 +8,13 @@ use itertools::Itertools;
 use stats::TrimSeries;
 use toml::Spanned;
 
+use crate::builtin::{self, BUILTINS};
 use crate::changes;
 use crate::error::{ChangeError, Error};
+use crate::included::{self, Included};
 use crate::limits::{Limits, rules};
-use crate::plan::{self, CellPlan};
+use crate::plan::CellPlan;
 use crate::table::entry::KernelName;
-use crate::table::include::Included;
 use crate::table::sequence::List;
 use crate::table::source::{NOWHERE, Source};
 use crate::table::step;
@@ -43,6 +44,22 @@ impl Experiment {
         Self::from_table(source, table.with_first_rows())
     }
 
+    /// The built-in experiment of that name.
+    ///
+    /// # Errors
+    /// There is none; the message names the existing ones.
+    pub fn builtin(name: &str) -> Result<Self, Error> {
+        Self::parse(builtin::text(name)?, &format!("the built-in {name}"))
+    }
+
+    /// All built-in experiments.
+    ///
+    /// # Errors
+    /// None, as tests parse all of them.
+    pub fn builtins() -> Result<Vec<Self>, Error> {
+        BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
+    }
+
     /// The experiment of a table with boot rows and setting rows.
     pub(crate) fn from_table(source: Source, table: Table) -> Result<Self, Error> {
         let is_written = |row: &&Spanned<BootRow>| row.span() != NOWHERE;
@@ -68,7 +85,7 @@ impl Experiment {
         let Self { source, table, included, .. } = &self;
         let series = step::series(source, table)?;
         let kernels = step::kernels(table, &series);
-        let plans = plan::plans(source, table, included, &kernels)?;
+        let plans = included::plans(source, table, included, &kernels)?;
         Ok(Self { series, plans, ..self })
     }
 

@@ -15,7 +15,6 @@ use self::program::ProgramFiles;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::table::Table;
-use crate::table::include::Included;
 use crate::table::number::Number;
 use crate::table::source::Source;
 
@@ -52,34 +51,6 @@ pub struct CellPlan {
     pub mode: Mode,
     /// Which repeat of the same cell this is, from 1.
     pub repeat: u32,
-}
-
-/// The plans of all cells on these kernels: by kernel, boot row, setting row, workload and repeat;
-/// then those of included experiments.
-pub(crate) fn plans(
-    source: &Source,
-    table: &Table,
-    included: &[Included],
-    kernels: &[String],
-) -> Result<Vec<CellPlan>, Error> {
-    combination::check_kernels(source, table)?;
-    let has_rows = included.is_empty() || !table.workload.is_empty();
-    let mut plans = Vec::new();
-    for kernel in kernels {
-        if has_rows {
-            plans.extend(of_kernel(source, table, kernel)?);
-        }
-        for one in included {
-            plans.extend(one.plans(kernel)?);
-        }
-    }
-    if plans.is_empty() {
-        let why = "there is no cell: no boot row or no setting row is for one of these kernels, \
-                   or no setting row goes with a boot row that something runs with";
-        return Err(source.refuse(table.name.span(), why));
-    }
-    combination::check_plans(source, table, &plans)?;
-    Ok(plans)
 }
 
 /// The plans of a table's own cells on a kernel.

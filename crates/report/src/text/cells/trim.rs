@@ -47,7 +47,7 @@ fn sections_of(trim: &Trim) -> String {
 }
 
 /// A line for each step, and a column for each cell.
-fn grid(trim: &Trim, kernel: fn(&TrimResult) -> &TrimKernel) -> String {
+fn grid(trim: &Trim, kernel: Select) -> String {
     let names = trim.steps.iter().map(|step| cut(&step.name, NAME));
     let kernels = || trim.steps.iter().map(kernel);
     let cell = |(at, base): (usize, &Option<TrimValue>)| {
@@ -252,8 +252,11 @@ fn markdown_of(trim: &Trim) -> String {
     text
 }
 
+/// Selects a kernel of a step.
+type Select = fn(&TrimResult) -> &TrimKernel;
+
 /// The kernels of the two tables, with the heading of their first column.
-fn kernels_of_tables() -> [(&'static str, fn(&TrimResult) -> &TrimKernel); 2] {
+fn kernels_of_tables() -> [(&'static str, Select); 2] {
     [
         ("step alone", |step| &step.alone),
         ("with all steps before it", |step| &step.cumulated),
