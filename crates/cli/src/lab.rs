@@ -265,6 +265,7 @@ fn reported<'a>(
         made_with: Some(made_with),
         violations,
         guests,
+        series: experiment.series(),
     }
 }
 

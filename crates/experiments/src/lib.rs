@@ -22,6 +22,7 @@ mod changes;
 mod error;
 mod experiment;
 mod from_text;
+mod included;
 mod limits;
 mod machine;
 mod plan;

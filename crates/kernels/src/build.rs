@@ -1,12 +1,13 @@
 //! Kernels that are built from their source.
 //!
 //! A kernel is identified by its source, its configuration and the compiler. What is requested has
-//! a key, too, so that a cached kernel is found without a run of Kconfig. The folder of a build is
-//! named after that key, and stays until it succeeds: an interrupted build continues there. Two
-//! processes do not build the same at the same time.
+//! a key, too, so that a cached kernel is found without a run of Kconfig. Kernels of one source are
+//! built in one folder, one after another: an interrupted build continues there, and another
+//! configuration makes again only what differs.
 
 pub(crate) mod base;
 pub(crate) mod configure;
+pub(crate) mod folder;
 pub(crate) mod kconfig;
 pub(crate) mod make;
 pub(crate) mod source;
@@ -20,6 +21,7 @@ use units::chain;
 
 use crate::build::base::BaseConfig;
 use crate::build::configure::{CONFIG, Request, wanted};
+use crate::build::folder::Folder;
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
 use crate::build::source::{Sources, Tree};
@@ -29,7 +31,6 @@ use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, Error};
 use crate::image::checksum;
 use crate::kernel::{Build, Kernel};
-use crate::lock::lock_or_stop;
 use crate::store::KernelStore;
 
 /// The version of the recipe: kernels of others are built again.
@@ -79,6 +80,22 @@ impl Order<'_> {
         checksum(format!("{RECIPE}\n{}\n{compiler}\n{config}", tree.identity).as_bytes())
     }
 
+    /// The name of the folder in which it is built. The path is part of all commands, and few objects
+    /// of a complete base are those of another one.
+    fn folder(&self) -> String {
+        let Self { tree, compiler, request, .. } = self;
+        let (path, identity) = (tree.path.display(), &tree.identity);
+        let complete = request.is_complete();
+        let text =
+            format!("folder\n{RECIPE}\n{identity}\n{path}\n{compiler}\n{complete}");
+        checksum(text.as_bytes())
+    }
+
+    /// Whether the tree is not in the cache, so that it may be another one now.
+    fn is_changeable(&self) -> bool {
+        matches!(&self.spec.source, SourceSpec::Path(path) if path.is_dir())
+    }
+
     fn failed(&self, cause: BuildError) -> Error {
         Error::Build(self.name.clone(), cause)
     }
@@ -104,18 +121,34 @@ impl Builder<'_> {
                 (fetch.say)(&format!("{}: building it again", chain(&damaged)))
             }
         }
-        let folder = self.cache.join("builds");
-        let unusable = |error| CacheError::new(&folder, error);
-        fs::create_dir_all(&folder).map_err(unusable)?;
-        let mut waits =
-            || (fetch.say)("waiting for another process to build this kernel");
-        let lock = folder.join(format!("{key}.lock"));
-        let lock = lock_or_stop(&lock, fetch.stop, &mut waits).map_err(unusable)?;
-        let _alone = lock.ok_or(Error::Interrupted)?;
+        let builds = self.cache.join("builds");
+        let folder = Folder::acquire(&builds, &order.folder(), fetch)?;
         if let Ok(Some(kernel)) = self.store.recall_build(&key, &order.name) {
             return Ok(kernel); // another process has built it
         }
-        self.build(&order, &key, &folder.join(&key), fetch)
+        self.build_in(&folder, &order, &key, fetch)
+    }
+
+    /// Prepares that folder, and builds a kernel there.
+    fn build_in(
+        &self,
+        folder: &Folder,
+        order: &Order<'_>,
+        key: &str,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let Order { spec, tree, request, .. } = order;
+        let failed = |cause| order.failed(cause);
+        refuse_spaces([&tree.path, &folder.path]).map_err(failed)?;
+        let kconfig = Kconfig::read(&tree.path);
+        request.check(&kconfig, tree).map_err(failed)?;
+        (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
+        let changeable = order.is_changeable().then_some(tree.path.as_path());
+        let prepared = folder.prepare(key, changeable);
+        prepared.map_err(|error| CacheError::new(&folder.path, error))?;
+        let built = self.build(order, &kconfig, key, folder, fetch);
+        let _ = folder.end(key); // without it, the next build starts anew
+        built
     }
 
     /// What is to be built, after everything that can be checked at once.
@@ -146,32 +179,28 @@ impl Builder<'_> {
         Ok(Order { spec, name, tree, request, compiler })
     }
 
-    /// Builds a kernel in that folder, and stores it.
+    /// Builds a kernel in a prepared folder, and stores it.
     fn build(
         &self,
         order: &Order<'_>,
+        kconfig: &Kconfig,
         key: &str,
-        out: &Path,
+        folder: &Folder,
         fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
         let Order { spec, name, tree, request, compiler } = order;
+        let out = &folder.path;
         let unusable = |error| CacheError::new(out, error);
         let failed = |cause| order.failed(cause);
-        refuse_spaces([&tree.path, out]).map_err(failed)?;
-        let kconfig = Kconfig::read(&tree.path);
-        request.check(&kconfig, tree).map_err(failed)?;
-        (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
-        fs::create_dir_all(out).map_err(unusable)?;
         let options = request.write_kconfig(&tree.path, out).map_err(failed)?;
-        let make = Make { tree: &tree.path, out, kconfig: options, jobs: self.jobs };
-        let config = request.configure(&make, &kconfig, fetch);
+        let make = Make { tree: &tree.path, folder, kconfig: options, jobs: self.jobs };
+        let config = request.configure(&make, kconfig, fetch);
         let config = config.map_err(|end| end.of(name))?;
         tools::check_for(&config).map_err(failed)?;
         let text = fs::read_to_string(out.join(CONFIG)).map_err(unusable)?;
         let id = order.key(&format!("configuration\n{text}"));
         if let Ok(Some(kernel)) = self.store.recall_build(&id, name) {
             self.store.remember_build(key, &kernel.sha256)?;
-            let _ = fs::remove_dir_all(out); // it only takes space
             return Ok(kernel);
         }
         let target = [TARGET.to_owned()];
@@ -186,7 +215,6 @@ impl Builder<'_> {
         };
         let (image, config) = (out.join(IMAGE), out.join(CONFIG));
         let kernel = self.store.store_build(&build, [key, &id], &image, &config)?;
-        let _ = fs::remove_dir_all(out); // it only takes space
         Ok(Kernel { spec: name.clone(), ..kernel })
     }
 
@@ -210,7 +238,9 @@ impl Builder<'_> {
     ) -> Result<(), Error> {
         let Order { spec, tree, .. } = order;
         let SourceSpec::Path(path) = &spec.source else { return Ok(()) };
-        if !path.is_dir() || source::identity(&tree.path, fetch.stop)? == tree.identity {
+        if !order.is_changeable()
+            || source::identity(&tree.path, fetch.stop)? == tree.identity
+        {
             return Ok(());
         }
         Err(order.failed(BuildError::Changed(path.clone())))

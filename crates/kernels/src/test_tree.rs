@@ -136,8 +136,8 @@ impl Site {
         (error.kind(), chain(&error).replace(self.folder.path().to_str().unwrap(), ""))
     }
 
-    /// The folders of unfinished builds.
-    fn unfinished(&self) -> Vec<PathBuf> {
+    /// The folders of builds.
+    fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("cache/builds")).into_iter().flatten();
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.is_dir()).collect()
@@ -165,7 +165,7 @@ fn builds_once() {
     assert_eq!((again.unwrap(), said.len()), (built.clone(), 0));
     let (same, said) = site.build(",BROKEN=n");
     assert_eq!((same.unwrap().image, said.len()), (built.image.clone(), 1));
-    assert_eq!(site.unfinished(), [""; 0].map(PathBuf::from));
+    assert_eq!(site.folders().len(), 1);
     assert_eq!(site.checksum(), before);
     assert_eq!(site.kernels().list(), [built]);
 }
@@ -287,7 +287,7 @@ fn failed_builds() {
         error.contains("b.c:7:1: error: no b; all messages are in /cache"),
         "{error}"
     );
-    let log = site.unfinished()[0].join("noisefloor-build.log");
+    let log = site.folders()[0].join("noisefloor-build.log");
     assert!(error.ends_with("/noisefloor-build.log") && log.exists(), "{error}");
 }
 
@@ -301,7 +301,7 @@ fn continues() {
     let ended = thread::scope(|scope| {
         let building =
             scope.spawn(|| site.build_reporting(",SLOW=y", &stop, &mut |_| {}));
-        let waits = || site.unfinished().iter().any(|out| out.join("waits").exists());
+        let waits = || site.folders().iter().any(|out| out.join("waits").exists());
         while !waits() {
             assert!(began.elapsed() < LONG && !building.is_finished());
             thread::sleep(Duration::from_millis(10));
@@ -311,20 +311,48 @@ fn continues() {
     });
     assert_eq!(ended.unwrap_err().kind(), Kind::Interrupted);
     assert!(began.elapsed() < LONG);
-    assert_eq!(site.unfinished().len(), 1);
+    assert_eq!(site.folders().len(), 1);
     let kernel = site.build(",SLOW=y").0.unwrap();
     let config = fs::read_to_string(kernel.config.unwrap()).unwrap();
     assert_eq!(config.matches("# made a.o\n").count(), 1, "{config}");
-    assert_eq!(site.unfinished(), [""; 0].map(PathBuf::from));
+    assert_eq!(site.folders().len(), 1);
 }
 
-/// Check that one of two builds of the same kernel waits for the other, and takes its result.
+/// Check that another configuration is built in the same folder, that what does not depend on it is
+/// not made again, and that a changed file of the tree makes everything again.
+#[test]
+fn reuses_objects() {
+    let Some(site) = Site::new("reuses_objects") else { return };
+    let made = |options: &str| {
+        let kernel = site.build(options).0.unwrap();
+        assert_eq!(site.folders().len(), 1);
+        let config = fs::read_to_string(kernel.config.unwrap()).unwrap();
+        config.matches("# made a.o\n").count()
+    };
+    // The clock of files advances with the tick; a folder of the same moment is not used again.
+    thread::sleep(Duration::from_millis(50));
+    fs::remove_dir_all(site.path("cache/builds")).unwrap_or_default();
+    assert_eq!(made(""), 1);
+    assert_eq!(made(",HZ=40"), 1);
+    let (_, error) = site.error(",BROKEN=y");
+    assert!(error.contains("no b"), "{error}");
+    assert_eq!(made(",HZ=60"), 1);
+    let log = fs::read_to_string(site.folders()[0].join("noisefloor-build.log")).unwrap();
+    assert!(!log.contains("no b") && !log.contains("a.o"), "{log}");
+    fs::rename(site.path("tree/image"), site.path("image")).unwrap();
+    fs::rename(site.path("image"), site.path("tree/image")).unwrap();
+    assert_eq!(made(",HZ=70"), 1);
+    let log = fs::read_to_string(site.folders()[0].join("noisefloor-build.log")).unwrap();
+    assert!(log.contains("a.o"), "{log}");
+}
+
+/// Check that one of two builds of the same source waits for the other, and takes its result.
 #[test]
 fn two_at_once() {
     let Some(site) = Site::new("two_at_once") else { return };
     let [stop, other] = [(); 2].map(|()| AtomicBool::new(false));
     let key_of = |site: &Site| {
-        let out = site.unfinished();
+        let out = site.folders();
         out.first().map(|out| out.file_name().unwrap().to_owned())
     };
     // An interrupted build shows the name of the lock.
@@ -345,7 +373,7 @@ fn two_at_once() {
             site.build_reporting(",SLOW=y", &other, &mut say)
         });
         let text = heard.recv_timeout(LONG).unwrap();
-        assert_eq!(text, "waiting for another process to build this kernel");
+        assert_eq!(text, "waiting for another process to build a kernel of this source");
         other.store(true, Ordering::Relaxed);
         assert_eq!(waiting.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
         stop.store(true, Ordering::Relaxed);

@@ -24,6 +24,7 @@ mod nohz_cost;
 mod program_cost;
 mod tick_cost;
 mod tick_paths;
+pub(crate) mod trim;
 
 pub use call_costs::{CallCost, CallCosts};
 #[cfg(test)]

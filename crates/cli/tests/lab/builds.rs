@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::site::{FOLDER, Site, TOOL, named, text};
@@ -15,6 +18,15 @@ const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"idle\"\nticks = { cpu = 0, duration = \"1s\" }\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
+
+/// Two steps on a lean kernel, with a call and late wake-ups.
+const STEPS: &str = "name = \"steps\"\nkernels = [{ source = \"debian:6.1\" }]\n\
+     [[include]]\nexperiment = \"wake-delay\"\ncells = [\"highres=on fifo\"]\n\
+     [[workload]]\nname = \"calls\"\n\
+     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n\
+     [[step]]\nname = \"no-highres\"\noptions = { HIGH_RES_TIMERS = false }\n\
+     [[step]]\nname = \"no-smt\"\noptions = { CMDLINE_BOOL = true, CMDLINE = \"nosmt\" }\n\
+     costs = \"half of the hardware threads\"\n";
 
 /// A site for a test that builds several kernels; `None`, with the reason printed, unless all tests
 /// are requested.
@@ -96,6 +108,35 @@ fn refused_options() {
     }
 }
 
+/// Check that steps are compared with their base: without high-resolution timers a thread wakes
+/// milliseconds later, alone and together, and a boot parameter that has no effect on a guest with one
+/// hardware thread per core adds nothing to that.
+#[test]
+fn steps_of_a_series() {
+    let Some(site) = heavy("steps_of_a_series") else { return };
+    let file = site.file("steps.toml", STEPS);
+    let output = site.output(&["lab", "run", &file, "--json", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["cells"].as_array().unwrap().len(), 8);
+    let trim = &object["trim"][0];
+    assert_eq!(trim["base"]["kernel"], "build:debian:6.1,lean");
+    assert!(trim["base"]["image_bytes"].as_u64().unwrap() > 1_000_000);
+    let late = |kernel: &Value| {
+        let of = |value: &&Value| value["metric"] == "late_ns_p50";
+        let late = kernel["values"].as_array().unwrap().iter().find(of).unwrap();
+        late["difference"].as_f64().unwrap()
+    };
+    let [slow, smt] = trim["steps"].as_array().unwrap().as_slice() else {
+        panic!("{trim}")
+    };
+    assert!(late(&slow["alone"]) > 1e6, "{slow}");
+    assert_eq!(slow["cumulated"], slow["alone"]);
+    assert!(late(&smt["alone"]).abs() < 1e5, "{smt}");
+    assert!(late(&smt["cumulated"]) > 1e6, "{smt}");
+    assert_eq!(smt["costs"], "half of the hardware threads");
+}
+
 /// Check that the same source in another folder, built in another folder, gives the same bytes.
 #[test]
 fn same_bytes() {
@@ -104,6 +145,69 @@ fn same_bytes() {
     let copy = copy_of_source(&site);
     let name = format!("build:{},lean,HZ=40,NO_HZ=off", copy.display());
     assert_eq!(build(&site, &[&name])["sha256"], built["sha256"]);
+}
+
+/// Check that kernels built one after another in the same folder, one after an interruption and one
+/// after a SIGKILL, have the same bytes as kernels built in empty folders, and that the second takes
+/// less CPU time there.
+#[test]
+fn same_bytes_with_reused_objects() {
+    let Some(site) = heavy("same_bytes_with_reused_objects") else { return };
+    const FIRST: &str = "build:debian:6.1,lean,HZ=1000,NO_HZ=off";
+    const HZ: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
+    const STOPPED: &str = "build:debian:6.1,lean,HZ=250,AUDIT=y";
+    const KILLED: &str = "build:debian:6.1,lean,HZ=1000,PREEMPT=full";
+    let kernels = site.cache().join("kernels");
+    let forget = |folder: &Path| {
+        fs::remove_dir_all(folder).unwrap_or_default();
+        fs::create_dir_all(folder).unwrap();
+    };
+    fs::remove_file(&kernels).unwrap(); // a link to those of all tests
+    fs::create_dir(&kernels).unwrap();
+    let built = |name: &str| {
+        let kernel = build(&site, &[name]);
+        println!("{name}: {} ms of CPU time", kernel["build"]["cpu_ms"]);
+        let sha256 = kernel["sha256"].as_str().unwrap().to_owned();
+        (sha256, kernel["build"]["cpu_ms"].as_u64().unwrap())
+    };
+    let first = built(FIRST);
+    let reused = built(HZ);
+    assert!(reused.1 < first.1, "{reused:?} {first:?}");
+    interrupt(&site, STOPPED, Signal::INT);
+    let stopped = built(STOPPED);
+    interrupt(&site, KILLED, Signal::KILL);
+    let killed = built(KILLED);
+    forget(&kernels);
+    assert_eq!(built(FIRST).0, first.0);
+    for (name, (sha256, _)) in [(HZ, reused), (STOPPED, stopped), (KILLED, killed)] {
+        forget(&kernels);
+        forget(&site.cache().join("builds"));
+        assert_eq!(built(name).0, sha256, "{name}");
+    }
+}
+
+/// Begins a build, and ends it by a signal after some files were made.
+fn interrupt(site: &Site, name: &str, signal: Signal) {
+    let logs = || {
+        let folders = fs::read_dir(site.cache().join("builds")).unwrap();
+        folders.map(|folder| folder.unwrap().path().join("noisefloor-build.log"))
+    };
+    for log in logs().filter(|log| log.exists()) {
+        fs::remove_file(log).unwrap();
+    }
+    let mut command = site.tool(&["lab", "kernels", "build", name]);
+    let mut building =
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let made = || {
+        let texts = logs().filter_map(|log| fs::read_to_string(log).ok());
+        texts.map(|text| text.matches("  CC      kernel/").count()).sum::<usize>()
+    };
+    while made() < 10 {
+        assert_eq!(building.try_wait().unwrap(), None, "{name} was not interrupted");
+        thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&building), signal).unwrap();
+    assert!(!building.wait().unwrap().success());
 }
 
 /// Check that `git bisect run` finds the commit that adds five instructions to a call, and skips one

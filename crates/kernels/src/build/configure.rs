@@ -69,6 +69,11 @@ impl Request {
         Self { base, wanted }
     }
 
+    /// Whether options that are not in the base are off.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.base.is_complete
+    }
+
     /// What identifies it.
     pub(crate) fn identity(&self) -> String {
         let mut text = format!("{}\n{}", self.base.is_complete, self.base.text);
@@ -167,9 +172,9 @@ impl Request {
         fetch: &mut Fetch<'_>,
     ) -> Result<Config, BuildEnd> {
         let text = self.text(kconfig);
-        let config = make.out.join(CONFIG);
+        let config = make.folder.path.join(CONFIG);
         if self.base.is_complete {
-            let request = make.out.join(REQUEST);
+            let request = make.folder.path.join(REQUEST);
             write(&request, &text).map_err(BuildEnd::Error)?;
             let preset = format!("KCONFIG_ALLCONFIG={}", request.display());
             make.run(&["allnoconfig".to_owned(), preset], "configuring", fetch)?;

@@ -1,4 +1,4 @@
-//! Runs of make in a folder of its own, with a fixed environment, so that the same inputs give the
+//! Runs of make in a folder of its own, see `folder`, with a fixed environment, so that the same inputs give the
 //! same image.
 //!
 //! All output goes to a file, from which progress and the first error are read. The processes end
@@ -14,19 +14,20 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use isolate::Program;
+use isolate::{Ending, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use units::CpuSet;
 
+use crate::build::folder::Folder;
 use crate::build_error::BuildError;
 use crate::debian::Fetch;
 use crate::error::Error;
 
 /// The file with make's output.
-const LOG: &str = "noisefloor-build.log";
-/// The file with the CPU time of all runs so far, in milliseconds.
-const CPU_TIME: &str = "noisefloor-cpu-ms";
+pub(crate) const LOG: &str = "noisefloor-build.log";
+/// The file with the CPU time of all runs for one kernel so far, in milliseconds.
+pub(crate) const CPU_TIME: &str = "noisefloor-cpu-ms";
 /// The interval at which a stop is noticed.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// The interval of the first two reports of progress; it doubles up to the last.
@@ -52,7 +53,7 @@ const PASSED: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
 /// A folder in which make builds a tree.
 pub(crate) struct Make<'a> {
     pub(crate) tree: &'a Path,
-    pub(crate) out: &'a Path,
+    pub(crate) folder: &'a Folder,
     /// The file with the options, instead of the tree's own.
     pub(crate) kconfig: Option<PathBuf>,
     pub(crate) jobs: usize,
@@ -80,22 +81,7 @@ impl Make<'_> {
         command.stdout(out).stderr(errors);
         let mut program = Program::start(&mut command, &allowed(), None)
             .map_err(|error| BuildEnd::Error(BuildError::Run("make", error)))?;
-        let mut progress = Progress::new(&log, begin);
-        let ending = loop {
-            let end = program.ended();
-            let end = end.map_err(|e| BuildEnd::Error(BuildError::Run("make", e)))?;
-            if let Some(ending) = end {
-                break ending;
-            }
-            if fetch.stop.load(Ordering::Relaxed) {
-                stop(&mut program);
-                return Err(BuildEnd::Stopped);
-            }
-            if let Some(text) = progress.due() {
-                (fetch.say)(&format!("{what}: {text}"));
-            }
-            wait(&program);
-        };
+        let ending = self.watch(&mut program, Progress::new(&log, begin), what, fetch)?;
         let (user, system) = (ending.usage.ru_utime, ending.usage.ru_stime);
         self.add_cpu_time(user.tv_sec + system.tv_sec, user.tv_usec + system.tv_usec);
         match (ending.status, fetch.stop.load(Ordering::Relaxed)) {
@@ -105,13 +91,48 @@ impl Make<'_> {
         }
     }
 
+    /// Waits for the end of make, reporting its progress, or ends it.
+    fn watch(
+        &self,
+        program: &mut Program,
+        mut progress: Progress,
+        what: &str,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Ending, BuildEnd> {
+        loop {
+            match program.ended() {
+                Ok(Some(ending)) => {
+                    if ending.is_survived {
+                        self.folder.cut();
+                    }
+                    return Ok(ending);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.folder.cut();
+                    return Err(BuildEnd::Error(BuildError::Run("make", error)));
+                }
+            }
+            if fetch.stop.load(Ordering::Relaxed) {
+                if !is_stopped(program) {
+                    self.folder.cut();
+                }
+                return Err(BuildEnd::Stopped);
+            }
+            if let Some(text) = progress.due() {
+                (fetch.say)(&format!("{what}: {text}"));
+            }
+            wait(program);
+        }
+    }
+
     fn command(&self, args: &[String]) -> Command {
         let mut command = Command::new("make");
         command.env_clear().envs(FIXED).stdin(Stdio::null()).process_group(0);
         let passed =
             PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(passed);
-        command.arg("-C").arg(self.tree).arg(format!("O={}", self.out.display()));
+        command.arg("-C").arg(self.tree).arg(format!("O={}", self.folder.path.display()));
         command.args(["ARCH=x86", "LOCALVERSION=", "--no-print-directory"]);
         command.arg(format!("-j{}", self.jobs));
         if let Some(kconfig) = &self.kconfig {
@@ -123,12 +144,13 @@ impl Make<'_> {
 
     /// The file with make's output.
     pub(crate) fn log(&self) -> PathBuf {
-        self.out.join(LOG)
+        self.folder.path.join(LOG)
     }
 
-    /// The CPU time of all runs in this folder.
+    /// The CPU time of all runs for this kernel, interrupted ones left out.
     pub(crate) fn cpu_time(&self) -> Duration {
-        let text = fs::read_to_string(self.out.join(CPU_TIME)).unwrap_or_default();
+        let text =
+            fs::read_to_string(self.folder.path.join(CPU_TIME)).unwrap_or_default();
         Duration::from_millis(text.trim().parse().unwrap_or(0))
     }
 
@@ -136,14 +158,17 @@ impl Make<'_> {
         let millis = u64::try_from(seconds * 1000 + micros / 1000).unwrap_or(0);
         let total = self.cpu_time() + Duration::from_millis(millis);
         // Only a figure is lost if the disk is full.
-        let _ = fs::write(self.out.join(CPU_TIME), format!("{}\n", total.as_millis()));
+        let _ = fs::write(
+            self.folder.path.join(CPU_TIME),
+            format!("{}\n", total.as_millis()),
+        );
     }
 
     /// The failure of a run whose output begins at this byte of the log.
     fn failure(&self, log: &Path, begin: u64) -> BuildError {
         let text = read_from(log, begin).unwrap_or_default();
-        if text.contains("No space left on device") || is_full(self.out) {
-            return BuildError::Full(self.out.to_owned());
+        if text.contains("No space left on device") || is_full(&self.folder.path) {
+            return BuildError::Full(self.folder.path.clone());
         }
         let error = first_error(&text);
         let error = error.chars().take(QUOTE_MAX).collect();
@@ -167,13 +192,19 @@ impl BuildEnd {
     }
 }
 
-/// Ends make, which removes unfinished files; what remains is killed when it is dropped.
-fn stop(program: &mut Program) {
+/// Ends make, which removes unfinished files. Returns whether it did so with all of its processes;
+/// what remains is killed when it is dropped.
+fn is_stopped(program: &mut Program) -> bool {
     program.signal(Signal::TERM.as_raw());
     let begun = Instant::now();
-    while begun.elapsed() < GRACE && matches!(program.ended(), Ok(None)) {
-        wait(program);
+    while begun.elapsed() < GRACE {
+        match program.ended() {
+            Ok(Some(ending)) => return !ending.is_survived,
+            Ok(None) => wait(program),
+            Err(_) => return false,
+        }
     }
+    false
 }
 
 /// Waits for the end of make, or a moment.

@@ -154,6 +154,7 @@ mod tests {
             planned: cells.len(),
             made_with: None,
             violations: None,
+            series: &[],
             guests: 100,
         };
         let svg = chart_svg(&all, &MetricChart::of(cells, "tick_instructions").unwrap());
