@@ -195,9 +195,10 @@ pub(crate) fn effect(step: &TrimResult) -> String {
     }
 }
 
-/// What all steps change together, beside the claim of an old post.
+/// What all steps change together, beside the claim of an old post; `None` for a single step.
 pub(crate) fn verdict(trim: &Trim) -> Option<String> {
-    let last = &trim.steps.last()?.cumulated;
+    let [_, .., last] = trim.steps.as_slice() else { return None };
+    let last = &last.cumulated;
     let words = |value: &TrimValue| {
         let percent = number::any(value.difference_ppm, number::change);
         let throughput = value.throughput_ppm.map(|gain| {
