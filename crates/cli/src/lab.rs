@@ -1,5 +1,6 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
+mod ablate;
 pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
+        LabCommand::Ablate(ablate) => ablate::run(ablate, output),
         LabCommand::Cost(cost) => cost::run(cost, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
         LabCommand::Kernels(kernels) => match &kernels.command {
@@ -158,9 +160,13 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
         true => Experiment::parse(&read_text(name)?, name)?,
         false => Experiment::builtin(name)?,
     };
-    let known = stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()));
-    experiment.limits().refuse_unknown(&known)?;
+    experiment.limits().refuse_unknown(&metric_keys())?;
     Ok(experiment)
+}
+
+/// The names of all metrics of cells.
+fn metric_keys() -> Vec<String> {
+    stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()))
 }
 
 /// The same with the changes of `--set`, `--kernel` and `--mode`.

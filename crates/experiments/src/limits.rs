@@ -9,7 +9,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod rules;
-mod suggestion;
+pub(crate) mod suggestion;
 
 use itertools::Itertools;
 use stats::{Metric, ViolatedLimit};
