@@ -6,15 +6,19 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "../../cli/tests/shared/settings_lock.rs"]
+mod settings_lock;
+
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use settings_lock::lock_settings;
 use tempfile::TempDir;
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -279,7 +283,7 @@ fn tif_style() {
 /// The machine's setting, for one test at a time.
 struct Throttling {
     before: String,
-    _turn: MutexGuard<'static, ()>,
+    _turn: (Option<File>, MutexGuard<'static, ()>),
 }
 
 impl Throttling {
@@ -287,6 +291,7 @@ impl Throttling {
     fn of(test: &str) -> Option<(Self, Built)> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = (lock_settings(), turn);
         let before = fs::read_to_string(RT_RUNTIME).unwrap_or_default().trim().to_owned();
         let own = Self { before, _turn: turn };
         if own.before.is_empty() || own.before == "-1" {

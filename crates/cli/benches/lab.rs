@@ -58,6 +58,7 @@ fn main() -> Result<()> {
     let Some(lab) = found(Lab::open()) else { return Ok(()) };
     one_cell(&lab, 1)?;
     one_cell(&lab, 2)?;
+    program(&lab)?;
     whole_experiment(&lab)?;
     start_up(&lab)
 }
@@ -73,6 +74,20 @@ fn one_cell(lab: &Lab, cpus: u32) -> Result<()> {
         in_turn([&|| lab.anew(&args), &|| guest.boot(true), &bare])?;
     beside(&format!("one cell, {cpus}"), whole, "bare QEMU", bare, 1.3);
     beside(&format!("the counter, {cpus}"), counted, "bare QEMU", bare, 3.0);
+    if !guest.agrees()? {
+        println!("    the answer without the counter was another: the work may differ");
+    }
+    Ok(())
+}
+
+/// A program that mostly makes system calls, from command to result.
+fn program(lab: &Lab) -> Result<()> {
+    let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=400000"];
+    let args = [&["cost", "-k", KERNELS[0], "--"], &copy[..]].concat();
+    lab.know(&args)?;
+    let guest = lab.record(&args)?;
+    let [whole, bare] = in_turn([&|| lab.anew(&args), &|| guest.boot(false)])?;
+    beside("a program (dd)", whole, "bare QEMU", bare, 1.3);
     if !guest.agrees()? {
         println!("    the answer without the counter was another: the work may differ");
     }

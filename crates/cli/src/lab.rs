@@ -5,6 +5,7 @@ pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
 pub(crate) mod catalogue;
+pub(crate) mod chart;
 mod cost;
 pub(crate) mod explain;
 pub(crate) mod watcher;
@@ -24,6 +25,7 @@ use crate::args::Output;
 use crate::lab::args::{
     CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
 };
+use crate::lab::chart::Chart;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -49,8 +51,22 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     refuse_two_formats(args.markdown, output)?;
     let experiment = find(&args.experiment, &args.how)?;
-    run_and_print(&experiment, &args.how, args.markdown, args.guests, output)
-        .map(|(_, outcome)| outcome)
+    let shown = Shown {
+        markdown: args.markdown,
+        chart: args.chart.chart()?,
+        guests: args.guests,
+    };
+    run_and_print(&experiment, &args.how, &shown, output).map(|(_, outcome)| outcome)
+}
+
+/// What is shown of cells.
+struct Shown<'a> {
+    /// Markdown tables instead of text.
+    markdown: bool,
+    /// A chart beside them.
+    chart: Option<Chart<'a>>,
+    /// The number of idle guests in the report.
+    guests: u64,
 }
 
 /// Refuses two formats of the report.
@@ -61,24 +77,31 @@ fn refuse_two_formats(markdown: bool, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// Runs the cells of an experiment, and prints the report.
+/// Runs the cells of an experiment, and prints the report. A file that cannot be written is an
+/// error before anything boots.
 fn run_and_print(
     experiment: &Experiment,
     how: &How,
-    markdown: bool,
-    guests: u64,
+    shown: &Shown<'_>,
     output: Output,
 ) -> Result<(Vec<Cell>, Outcome), Failure> {
+    let output = output.beside(shown.chart.map(|chart| chart.to))?;
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
-    match markdown {
-        true => {
-            let made_with = lab.made_with();
+    let made_with = lab.made_with();
+    if let Some(chart) = shown.chart {
+        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
+    }
+    match (output.has_report, shown.markdown) {
+        (false, _) => {} // standard output has the chart
+        (true, true) => {
             let cells = printable(&cells);
-            let report = reported(experiment, &cells, &made_with, None, guests);
+            let report = reported(experiment, &cells, &made_with, None, shown.guests);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => print_results(&lab, experiment, &cells, None, guests, output)?,
+        (true, false) => {
+            print_results(&lab, experiment, &cells, None, shown.guests, output)?;
+        }
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))
@@ -164,8 +187,8 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
     Ok(experiment)
 }
 
-/// The names of all metrics of cells.
-fn metric_keys() -> Vec<String> {
+/// The keys of all metrics that cells can have.
+pub(crate) fn metric_keys() -> Vec<String> {
     stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()))
 }
 
@@ -244,6 +267,7 @@ fn reported<'a>(
         made_with: Some(made_with),
         violations,
         guests,
+        series: experiment.series(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! The built-in experiments; `experiments/*.toml` in this crate's folder.
 
 use crate::error::Error;
-use crate::experiment::Experiment;
 
 /// Names and texts.
-const BUILTINS: [(&str, &str); 10] = [
+pub(crate) const BUILTINS: [(&str, &str); 11] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("idle-hz", include_str!("../experiments/idle-hz.toml")),
@@ -13,31 +12,22 @@ const BUILTINS: [(&str, &str); 10] = [
     ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("slices", include_str!("../experiments/slices.toml")),
     ("web", include_str!("../experiments/web.toml")),
+    ("trim", include_str!("../experiments/trim.toml")),
     ("probe-cost", include_str!("../experiments/probe-cost.toml")),
     ("atlas", include_str!("../experiments/atlas.toml")),
 ];
 
-impl Experiment {
-    /// The built-in experiment of that name.
-    ///
-    /// # Errors
-    /// There is none; the message names the existing ones.
-    pub fn builtin(name: &str) -> Result<Self, Error> {
-        match BUILTINS.iter().find(|(known, _)| *known == name) {
-            Some((known, text)) => Self::parse(text, &format!("the built-in {known}")),
-            None => {
-                let [first @ .., last] = BUILTINS.map(|(name, _)| name);
-                let builtins = format!("{} and {last}", first.join(", "));
-                Err(Error::NoBuiltin(name.to_owned(), builtins))
-            }
+/// The text of the built-in experiment of that name.
+///
+/// # Errors
+/// There is none; the message names the existing ones.
+pub(crate) fn text(name: &str) -> Result<&'static str, Error> {
+    match BUILTINS.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Ok(text),
+        None => {
+            let [first @ .., last] = BUILTINS.map(|(name, _)| name);
+            let builtins = format!("{} and {last}", first.join(", "));
+            Err(Error::NoBuiltin(name.to_owned(), builtins))
         }
-    }
-
-    /// All built-in experiments.
-    ///
-    /// # Errors
-    /// None, as tests parse all of them.
-    pub fn builtins() -> Result<Vec<Self>, Error> {
-        BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
     }
 }

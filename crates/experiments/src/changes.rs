@@ -10,6 +10,7 @@ use crate::machine::MachineKind;
 use crate::table::entry::{CpuModel, Length, Parameters};
 use crate::table::sequence::List;
 use crate::table::source::NOWHERE;
+use crate::table::step::StepRow;
 use crate::table::{
     BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow, quoted,
     row_name,
@@ -17,7 +18,15 @@ use crate::table::{
 
 /// The keys, for messages.
 const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, \
-                    memory_mib, append, calls_repeats, workload, boot, setting";
+                    memory_mib, append, calls_repeats, workload, boot, setting, step";
+
+/// The key that selects a step.
+const STEP: &str = "step";
+
+/// Whether a change is to the steps, and not to rows of cells.
+pub(crate) fn is_of_steps(change: &str) -> bool {
+    change.split_once('=').is_some_and(|(key, _)| key == STEP)
+}
 
 /// Makes one change, written `key=value`.
 pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError> {
@@ -37,6 +46,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError>
         "workload" => only_workload(table, value)?,
         "boot" => only_boot(table, value)?,
         "setting" => only_setting(table, value)?,
+        STEP => only_step(table, value)?,
         _ => return Err(ChangeError::NoKey(key.to_owned(), KEYS)),
     }
     Ok(())
@@ -139,6 +149,17 @@ fn only_setting(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
             && workloads.iter().any(|row| row.get_ref().runs_with(boot))
     });
     settle_settings(table);
+    Ok(())
+}
+
+/// Selects one step.
+fn only_step(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
+    let name = |row: &Spanned<StepRow>| row.get_ref().name.get_ref().as_str().to_owned();
+    if !table.step.iter().any(|row| name(row) == wanted) {
+        let names: Vec<String> = table.step.iter().map(name).collect();
+        return Err(unknown("step", wanted, names.iter().map(String::as_str)));
+    }
+    table.step.retain(|row| name(row) == wanted);
     Ok(())
 }
 

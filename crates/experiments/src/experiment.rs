@@ -5,22 +5,28 @@
 //! (`plan`): rows that cannot be combined are reported with their place in the file.
 
 use itertools::Itertools;
+use stats::TrimSeries;
 use toml::Spanned;
 
+use crate::builtin::{self, BUILTINS};
 use crate::changes;
-use crate::error::Error;
+use crate::error::{ChangeError, Error};
+use crate::included::{self, Included};
 use crate::limits::{Limits, rules};
-use crate::plan::{self, CellPlan};
+use crate::plan::CellPlan;
 use crate::table::entry::KernelName;
 use crate::table::sequence::List;
 use crate::table::source::{NOWHERE, Source};
-use crate::table::{BootRow, SettingRow, Table};
+use crate::table::step;
+use crate::table::{BootRow, Table};
 
 /// A table of cells.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     source: Source,
     table: Table,
+    included: Vec<Included>,
+    series: Vec<TrimSeries>,
     plans: Vec<CellPlan>,
     limits: Limits,
 }
@@ -34,21 +40,53 @@ impl Experiment {
     /// `file:line:column`.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         let source = Source::new(file, text);
-        let mut table: Table = source.read()?;
-        if table.boot.is_empty() {
-            table.boot.push(Spanned::new(NOWHERE, BootRow::default()));
-        }
-        if table.setting.is_empty() {
-            table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
-        }
-        Self::from_table(source, table)
+        let table: Table = source.read()?;
+        Self::from_table(source, table.with_first_rows())
+    }
+
+    /// The built-in experiment of that name.
+    ///
+    /// # Errors
+    /// There is none; the message names the existing ones.
+    pub fn builtin(name: &str) -> Result<Self, Error> {
+        Self::parse(builtin::text(name)?, &format!("the built-in {name}"))
+    }
+
+    /// All built-in experiments.
+    ///
+    /// # Errors
+    /// None, as tests parse all of them.
+    pub fn builtins() -> Result<Vec<Self>, Error> {
+        BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
     }
 
     /// The experiment of a table with boot rows and setting rows.
     pub(crate) fn from_table(source: Source, table: Table) -> Result<Self, Error> {
-        let plans = plan::plans(&source, &table)?;
-        let limits = rules::read(&source, &table, &plans)?;
-        Ok(Self { source, table, plans, limits })
+        let is_written = |row: &&Spanned<BootRow>| row.span() != NOWHERE;
+        if let (true, false, Some(boot)) = (
+            table.workload.is_empty(),
+            table.include.is_empty(),
+            table.boot.iter().find(is_written),
+        ) {
+            return Err(source.refuse(boot.span(), "no workload runs with this boot row"));
+        }
+        let rows = table.include.iter().map(Spanned::get_ref);
+        let included: Vec<Included> =
+            rows.map(|row| Included::read(&source, row)).try_collect()?;
+        let (series, plans, limits) = (Vec::new(), Vec::new(), Limits::default());
+        let planned =
+            Self { source, table, included, series, plans, limits }.planned()?;
+        let limits = rules::read(&planned.source, &planned.table, &planned.plans)?;
+        Ok(Self { limits, ..planned })
+    }
+
+    /// The same with the plans of its rows.
+    fn planned(self) -> Result<Self, Error> {
+        let Self { source, table, included, .. } = &self;
+        let series = step::series(source, table)?;
+        let kernels = step::kernels(table, &series);
+        let plans = included::plans(source, table, included, &kernels)?;
+        Ok(Self { series, plans, ..self })
     }
 
     /// Its name.
@@ -69,6 +107,11 @@ impl Experiment {
     /// Its cells, in order of kernel, boot row, setting row, workload and repeat.
     pub fn cells(&self) -> &[CellPlan] {
         &self.plans
+    }
+
+    /// The series of kernels that its steps make, one for each of its kernels; none without steps.
+    pub fn series(&self) -> &[TrimSeries] {
+        &self.series
     }
 
     /// The limits of its cells.
@@ -92,8 +135,7 @@ impl Experiment {
         if let Some(named) = List::new(named) {
             self.table.kernels = named;
         }
-        self.plans = plan::plans(&self.source, &self.table)?;
-        Ok(self)
+        self.planned()
     }
 
     /// The same with changes, each written `key=value`; they are checked together. Limits stay as
@@ -103,14 +145,38 @@ impl Experiment {
     /// A key is unknown, or its value is invalid.
     pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
         for change in changes {
-            changes::change(&mut self.table, change)
-                .map_err(|cause| Error::Change(change.clone(), cause))?;
+            self.change(change).map_err(|cause| Error::Change(change.clone(), cause))?;
         }
-        let plans = plan::plans(&self.source, &self.table);
-        self.plans = plans.map_err(|error| match changes {
+        self.planned().map_err(|error| match changes {
             [] => error,
             _ => Error::Changed(changes.join(" "), Box::new(error)),
-        })?;
-        Ok(self)
+        })
+    }
+
+    /// Makes a change to its own rows, and to those of included experiments, as far as they have
+    /// what is changed. Experiments without a selected row are left out.
+    fn change(&mut self, change: &str) -> Result<(), ChangeError> {
+        let Self { table, included, .. } = self;
+        if included.is_empty() || changes::is_of_steps(change) {
+            return changes::change(table, change);
+        }
+        let mut ends = Vec::new();
+        if !table.workload.is_empty() {
+            let end = changes::change(table, change);
+            if matches!(end, Err(ChangeError::NoRow(..))) {
+                table.workload.clear();
+            }
+            ends.push(end);
+        }
+        included.retain_mut(|one| {
+            let end = changes::change(&mut one.table, change);
+            let is_selected = !matches!(end, Err(ChangeError::NoRow(..)));
+            ends.push(end);
+            is_selected
+        });
+        match ends.iter().position(Result::is_ok) {
+            Some(_) => Ok(()),
+            None => ends.into_iter().next().unwrap_or(Ok(())),
+        }
     }
 }

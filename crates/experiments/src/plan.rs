@@ -3,7 +3,7 @@
 //! Plans come from an experiment's rows (`combination`). They have the kernel's name as the
 //! user wrote it; it is resolved to an image later.
 
-mod combination;
+pub(crate) mod combination;
 pub(crate) mod program;
 mod workload;
 
@@ -53,25 +53,20 @@ pub struct CellPlan {
     pub repeat: u32,
 }
 
-/// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
-pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<CellPlan>, Error> {
+/// The plans of a table's own cells on a kernel.
+pub(crate) fn of_kernel(
+    source: &Source,
+    table: &Table,
+    kernel: &str,
+) -> Result<Vec<CellPlan>, Error> {
     let combinations = combination::combinations(source, table)?;
+    let is_for =
+        |rows: &&Combination<'_>| rows.boot.is_for(kernel) && rows.setting.is_for(kernel);
     let mut plans = Vec::new();
-    for kernel in table.kernels.iter() {
-        let kernel = kernel.get_ref().as_str();
-        let is_for = |rows: &&Combination<'_>| {
-            rows.boot.is_for(kernel) && rows.setting.is_for(kernel)
-        };
-        for combination in combinations.iter().filter(is_for) {
-            let plan = plan(source, table, kernel, combination)?;
-            let repeats = 1..=table.repeats.get();
-            plans.extend(repeats.map(|repeat| CellPlan { repeat, ..plan.clone() }));
-        }
-    }
-    if plans.is_empty() {
-        let why = "there is no cell: no boot row or no setting row is for one of these kernels, \
-                   or no setting row goes with a boot row that something runs with";
-        return Err(source.refuse(table.name.span(), why));
+    for combination in combinations.iter().filter(is_for) {
+        let plan = plan(source, table, kernel, combination)?;
+        let repeats = 1..=table.repeats.get();
+        plans.extend(repeats.map(|repeat| CellPlan { repeat, ..plan.clone() }));
     }
     Ok(plans)
 }

@@ -83,6 +83,8 @@ fn table(request: &ProgramRequest) -> Result<Table, EntryError> {
         boot: vec![spanned(BootRow::default())],
         setting: vec![spanned(SettingRow::default())],
         workload: vec![spanned(workload)],
+        include: Vec::new(),
+        step: Vec::new(),
         limits: Pairs::default(),
         limit: Vec::new(),
         baseline: Vec::new(),

@@ -5,11 +5,13 @@
 
 pub(crate) mod condition;
 pub(crate) mod entry;
+pub(crate) mod include;
 pub(crate) mod kernel_build;
 pub(crate) mod number;
 pub(crate) mod program;
 pub(crate) mod sequence;
 pub(crate) mod source;
+pub(crate) mod step;
 
 use std::str::FromStr;
 
@@ -25,9 +27,12 @@ use crate::table::entry::{
     CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
     SettingValue,
 };
+use crate::table::include::IncludeRow;
 use crate::table::number::{CpuChoice, Number};
 use crate::table::program::ProgramRow;
 use crate::table::sequence::{List, Pairs};
+use crate::table::source::NOWHERE;
+use crate::table::step::StepRow;
 
 /// The number of a guest's CPUs.
 pub(crate) type Cpus = Number<1, 8>;
@@ -64,11 +69,28 @@ pub(crate) struct Table {
     #[serde(default)]
     pub(crate) workload: Vec<Spanned<WorkloadRow>>,
     #[serde(default)]
+    pub(crate) include: Vec<Spanned<IncludeRow>>,
+    #[serde(default)]
+    pub(crate) step: Vec<Spanned<StepRow>>,
+    #[serde(default)]
     pub(crate) limits: Pairs<MetricName, Condition>,
     #[serde(default)]
     pub(crate) limit: Vec<LimitRow>,
     #[serde(default)]
     pub(crate) baseline: Vec<BaselineRow>,
+}
+
+impl Table {
+    /// The same with a boot row and a setting row that change nothing, if it has none.
+    pub(crate) fn with_first_rows(mut self) -> Self {
+        if self.boot.is_empty() {
+            self.boot.push(Spanned::new(NOWHERE, BootRow::default()));
+        }
+        if self.setting.is_empty() {
+            self.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
+        }
+        self
+    }
 }
 
 /// The mode of guest time, as in the text.

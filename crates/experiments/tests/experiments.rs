@@ -224,6 +224,12 @@ fn builtins() {
     });
     let slices: Vec<String> =
         rows.into_iter().flatten().chain(others.into_iter().flatten()).collect();
+    let trim = [
+        "tick-cost other",
+        "syscalls calls",
+        "web nginx-2k",
+        "wake-delay highres=on fifo",
+    ];
     let expected = [
         ("tick-cost", vec!["other", "fifo", "nohz=off idle"]),
         ("idle-cost", idle.to_vec()),
@@ -233,6 +239,7 @@ fn builtins() {
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
         ("web", pages.to_vec()),
+        ("trim", trim.to_vec()),
         ("probe-cost", probes.to_vec()),
         ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
@@ -247,6 +254,11 @@ fn kernels_of_builtins() {
         assert!(!built.about().is_empty());
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
         let kernels = [&built.cells()[0].kernel, &built.cells().last().unwrap().kernel];
+        if built.name() == "trim" {
+            assert_eq!(kernels[0], "build:debian:6.1,debian");
+            assert!(kernels[1].ends_with(",name=to-tickless"), "{}", kernels[1]);
+            continue;
+        }
         let expected = match built.name() {
             "nohz-entry" | "probe-cost" => ["debian:6.1-cloud", "debian:6.12-rt"],
             "atlas" => ["debian:5.10-cloud", "debian:7.3-rt"],
@@ -271,7 +283,7 @@ fn refused_builtins() {
     let all = Experiment::builtins().unwrap();
     let message = Experiment::builtin("tick").unwrap_err().to_string();
     let there = "there are tick-cost, idle-cost, idle-hz, wake-delay, syscalls, nohz-entry, slices, \
-                 web, probe-cost and atlas";
+                 web, trim, probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();

@@ -147,6 +147,63 @@ const WORKLOADS: &[Case] = &[
     ),
 ];
 
+/// After [`HEAD`], a `[[workload]]` of some name and the beginning of its program: in line 9.
+const PROGRAMS: &[Case] = &[
+    ("run = []", "9:7: invalid length 0, expected an array with an entry"),
+    ("run = [\"\"]", "9:8: the name of the program is empty"),
+    ("run = [\"a\\u0000\"]", "9:8: a text for a program has no NUL character"),
+    ("run = \"a b\"", "9:7: invalid type: string \"a b\", expected an array"),
+    ("run = [\"a\"]\nrnu = 1", "10:1: unknown field `rnu`, expected one of `run`, "),
+    ("run = [\"a\"]\nprograms = [\"\"]", "10:13: the name of the program is empty"),
+    ("run = [\"a\"]\ndirectory = \"b\"", "10:13: 'b' is not a path in the guest: it"),
+    ("run = [\"a\"]\nenv = { \"a=\" = \"\" }", "10:9: 'a=' is not the name of an"),
+    ("run = [\"a\"]\nexit = [256]", "10:9: invalid value: integer `256`, expected a"),
+    ("run = [\"a\"]\nlimit = \"2h\"", "10:9: 2h is not a length of more than 0s"),
+    (
+        "run = [\"a\"]\nunit = { name = \"b\", count = 0 }",
+        "10:30: invalid value: integer `0`, expected a number from 1 to",
+    ),
+    ("run = [\"a\"]\nunit = \"b\"", "10:8: invalid type: string \"b\", expected a table"),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/init\", text = \"\" }]",
+        "10:19: /init belongs to the lab: a file must not be /init, ",
+    ),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/b\" }]",
+        "10:19: a file has exactly one of text, size and from, or is a directory",
+    ),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/b\", size = \"2K\" }]",
+        "10:32: '2K' is not a size: write it as 512B, ",
+    ),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/b\", text = \"\", mode = \"888\" }]",
+        "10:43: '888' is not the mode of a file: write it in octal",
+    ),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/b\", text = \"\" }, { path = \"/b\", size = 1 }]",
+        "10:47: two files have the path /b",
+    ),
+    (
+        "run = [\"a\"]\n[[workload.program.service]]\nname = \"s\"",
+        "10:1: missing field `run`",
+    ),
+    (
+        "run = [\"a\"]\n[[workload.program.service]]\nname = \"s\"\nrun = [\"\"]",
+        "12:8: the name of the program is empty",
+    ),
+    (
+        "run = [\"a\"]\n[[workload.program.service]]\nname = \"s\"\nrun = [\"b\"]\n\
+         ready = { port = 80, file = \"/c\" }",
+        "13:9: ready is exactly one of port, socket and file",
+    ),
+    (
+        "run = [\"a\"]\n[[workload.program.service]]\nname = \"s\"\nrun = [\"b\"]\n\
+         [[workload.program.service]]\nname = \"s\"\nrun = [\"b\"]",
+        "14:8: two services are named 's'",
+    ),
+];
+
 /// After [`HEAD`] and [`NOISE`].
 const TOGETHER: &[Case] = &[
     ("boots = [\"z\"]", "8:10: no boot row 'z': there are '' (the row without a name)"),
@@ -243,6 +300,13 @@ fn rows() {
 #[test]
 fn workloads() {
     check(&format!("{HEAD}[[workload]]\nname = \"n\"\n"), WORKLOADS);
+}
+
+/// Check mistakes in a program, with their place.
+#[test]
+fn programs() {
+    let program = "[[workload]]\nname = \"n\"\n\n[workload.program]\n";
+    check(&format!("{HEAD}{program}"), PROGRAMS);
 }
 
 /// Check mistakes in combinations of rows, with their place.

@@ -34,6 +34,9 @@ const STRAY_MAX: u64 = 2;
 pub(crate) const OBSERVE_TICKS: u32 = 25;
 /// How often runnable threads are listed in that time.
 const CHECKS: u32 = 5;
+/// The longest trace, in multiples of that time: a guest whose host is busy has few ticks, or none,
+/// in a time that is long enough elsewhere.
+const OBSERVE_MAX: u32 = 10;
 /// Ticks between two migrations of a forced wait.
 pub(crate) const STAY_TICKS: u32 = 2;
 /// The interval between two checks.
@@ -67,7 +70,7 @@ pub struct NohzOutcome {
     pub waited: Nanos,
     /// How often the thread left the CPU.
     pub left: u32,
-    /// The dependencies that prevented the tick from stopping in 25 ticks after the wait, with
+    /// The dependencies that prevented the tick from stopping in 25 or more ticks after the wait, with
     /// their counts; `Err` if they could not be traced. Empty if the tick has stopped.
     pub kept_by: Result<KeptBy, Error>,
     /// The other threads that were runnable on that CPU in those ticks.
@@ -244,12 +247,22 @@ impl Tick {
     /// tick has not stopped, since starting and ending the trace disturbs the CPU.
     fn kept_by(&self) -> (Result<KeptBy, Error>, Vec<WaitingThread>) {
         let attempts = Attempts::trace(self.cpu);
+        let before = self.count().ok();
         let mut others = BTreeMap::new();
-        for _ in 0..CHECKS {
+        for check in 1..=CHECKS * OBSERVE_MAX {
             spin(self.period * OBSERVE_TICKS / CHECKS, None);
             others.extend(waiting(self.cpu).into_iter().map(|other| (other.tid, other)));
+            if check >= CHECKS && self.has_ticked(before) {
+                break;
+            }
         }
         (attempts.map(|mut attempts| attempts.take()), others.into_values().collect())
+    }
+
+    /// Whether enough timer interrupts have occurred since that count, if it is known.
+    fn has_ticked(&self, before: Option<u64>) -> bool {
+        let Some((before, now)) = before.zip(self.count().ok()) else { return true };
+        now.wrapping_sub(before) >= OBSERVE_TICKS.into()
     }
 
     /// The count of timer interrupts of this CPU.

@@ -16,6 +16,8 @@ pub struct Cell {
     pub asked: String,
     /// The kernel's release, and its package's version if it is from a package.
     pub kernel: String,
+    /// The size of the kernel's image in bytes; `None` if it is not known.
+    pub image_bytes: Option<u64>,
     /// A short description of the guest's machine: `pc, 2 CPUs of max, 256 MiB`.
     pub machine: String,
     /// The boot parameters that this cell adds to the lab's own.
@@ -46,6 +48,7 @@ impl Cell {
             name: text(&self.name),
             asked: text(&self.asked),
             kernel: text(&self.kernel),
+            image_bytes: self.image_bytes,
             machine: text(&self.machine),
             params: text(&self.params),
             settings: self.settings.iter().map(|setting| text(setting)).collect(),

@@ -1,7 +1,7 @@
 //! The cells of an experiment, as the input of reports.
 
 use recording::{Cell, MadeWith};
-use stats::ViolatedLimit;
+use stats::{Trim, TrimSeries, ViolatedLimit};
 
 /// The cells of an experiment, with violated limits.
 #[derive(Debug, Clone, Copy)]
@@ -20,4 +20,13 @@ pub struct Cells<'a> {
     pub violations: Option<&'a [ViolatedLimit]>,
     /// The number of idle guests that the savings of less frequent ticks are computed for.
     pub guests: u64,
+    /// The series of kernels that the steps of the experiment make; none without steps.
+    pub series: &'a [TrimSeries],
+}
+
+impl Cells<'_> {
+    /// What the steps of each series change, as far as the cells tell.
+    pub(crate) fn trims(&self) -> Vec<Trim> {
+        self.series.iter().filter_map(|series| Trim::of(series, self.cells)).collect()
+    }
 }

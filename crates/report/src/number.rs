@@ -38,6 +38,47 @@ const COUNTS: [Unit; 5] = [
     ("E", 1_000_000_000_000_000_000, u128::MAX),
 ];
 
+const BYTES: [Unit; 4] = [
+    ("B", 1, 1000),
+    ("kB", 1_000, 1000),
+    ("MB", 1_000_000, 1000),
+    ("GB", 1_000_000_000, u128::MAX),
+];
+
+/// A size: `9.31 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    with_unit(bytes, &BYTES)
+}
+
+/// A difference in percent, with its sign: `-1.23 %`, `0 %`; what is less than 0.005 % is `±0 %`.
+pub(crate) fn change(part: Ppm) -> String {
+    let percent = part.get() / 1e4;
+    if percent == 0.0 {
+        "0 %".to_owned()
+    } else if percent.abs() < 0.005 {
+        "±0 %".to_owned()
+    } else if percent.abs() < 9.995 {
+        format!("{percent:+.2} %")
+    } else if percent.abs() < 99.95 {
+        format!("{percent:+.1} %")
+    } else {
+        let sign = if percent < 0.0 { '-' } else { '+' };
+        format!("{sign}{} %", group_digits(&format!("{:.0}", percent.abs())))
+    }
+}
+
+/// A difference of counts, rounded to an integer, with its sign: `-1234`, `+12,345`, `0`.
+pub(crate) fn count_difference(difference: f64) -> String {
+    let rounded = difference.round();
+    match rounded == 0.0 {
+        true => "0".to_owned(),
+        false => {
+            let sign = if rounded < 0.0 { '-' } else { '+' };
+            format!("{sign}{}", group_digits(&format!("{:.0}", rounded.abs())))
+        }
+    }
+}
+
 /// A duration: `13.2 µs`.
 pub(crate) fn duration(time: Nanos) -> String {
     with_unit(time.get(), &TIMES)
@@ -288,6 +329,18 @@ mod tests {
         ] {
             assert_eq!(duration(Nanos::from_nanos(nanos)), text, "{nanos}");
         }
+    }
+
+    /// Check sizes, and differences with their signs.
+    #[test]
+    fn differences() {
+        assert_eq!([9_306_624, 512, 24_000].map(bytes), ["9.31 MB", "512 B", "24 kB"]);
+        let changes = [0.0, 1.0, -12_345.0, 123_456.0, 990_000.0, -1.5e6, 4.2e7];
+        let expected =
+            ["0 %", "±0 %", "-1.23 %", "+12.3 %", "+99.0 %", "-150 %", "+4200 %"];
+        assert_eq!(changes.map(|ppm| change(Ppm::new(ppm))), expected);
+        let counts = [0.2, -1234.0, 12_345.4].map(count_difference);
+        assert_eq!(counts, ["0", "-1234", "+12,345"]);
     }
 
     /// Check shares in percent and ppm, and that neither 0 nor 100 % is printed for others.

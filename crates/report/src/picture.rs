@@ -2,6 +2,7 @@
 
 pub(crate) mod bars;
 pub(crate) mod canvas;
+pub(crate) mod chart;
 pub(crate) mod flame;
 pub(crate) mod page;
 pub(crate) mod phase;

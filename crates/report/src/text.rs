@@ -21,7 +21,6 @@ use crate::text::slices::slices_text;
 use crate::text::ticks::ticks_text;
 use crate::text::wakers::wakers_text;
 
-pub(crate) mod ablation;
 pub(crate) mod calls;
 pub(crate) mod cells;
 pub(crate) mod check;

@@ -13,6 +13,7 @@ use crate::{SlicesCost, Summary};
 
 pub(crate) mod added;
 mod call_costs;
+pub(crate) mod chart;
 #[cfg(test)]
 #[path = "../tests/example/counts.rs"]
 pub(crate) mod example;
@@ -23,6 +24,7 @@ mod nohz_cost;
 mod program_cost;
 mod tick_cost;
 mod tick_paths;
+pub(crate) mod trim;
 
 pub use call_costs::{CallCost, CallCosts};
 #[cfg(test)]

@@ -35,9 +35,13 @@ pub use ablation::{
     Unresolved,
 };
 pub use cell::added::Added;
+pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
 pub use cell::idle_stretches::{
     IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
+};
+pub use cell::trim::{
+    Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
 };
 pub use cell::{
     CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,

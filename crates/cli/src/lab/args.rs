@@ -27,7 +27,8 @@ Examples:
   noisefloor lab run tick-cost
   noisefloor lab run tick-cost --kernel debian:6.1-cloud --set seconds=2
   noisefloor lab run mine.toml --kernel ./bzImage --json
-  noisefloor lab run atlas --markdown > atlas.md")]
+  noisefloor lab run atlas --markdown > atlas.md
+  noisefloor lab run web --chart web.svg --metric unit_instructions")]
     Run(RunArgs),
     /// Run an experiment and check it against the limits or the baseline in its file.
     ///
@@ -137,10 +138,22 @@ pub(crate) struct RunArgs {
     /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) chart: ChartArgs,
     /// Number of idle guests for which the report of idle guests by HZ computes what less frequent
     /// ticks save.
     #[arg(long, value_name = "N", default_value_t = GUESTS)]
     pub(crate) guests: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChartArgs {
+    /// Write a bar chart of one metric (FILE.svg): for each workload, a bar for each kernel.
+    #[arg(long, value_name = "FILE", requires = "metric")]
+    pub(crate) chart: Option<PathBuf>,
+    /// Metric of the chart, one of those that --markdown prints.
+    #[arg(long, value_name = "METRIC", requires = "chart")]
+    pub(crate) metric: Option<String>,
 }
 
 /// The default of `--guests`.
@@ -180,6 +193,8 @@ pub(crate) struct CostArgs {
     /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) chart: ChartArgs,
     /// The program and its arguments, after `--`.
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<String>,

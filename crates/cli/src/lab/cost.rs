@@ -4,8 +4,8 @@ use experiments::{Experiment, ProgramRequest};
 use report::cell_outputs_text;
 
 use crate::args::Output;
-use crate::lab;
 use crate::lab::args::{CostArgs, GUESTS, How};
+use crate::lab::{self, Shown};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 
@@ -20,8 +20,9 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     }
     let experiment = Experiment::of_program(&request(args))?;
     let experiment = lab::with_changes(experiment, &how(args))?;
-    let (cells, outcome) =
-        lab::run_and_print(&experiment, &args.how, args.markdown, GUESTS, output)?;
+    let shown =
+        Shown { markdown: args.markdown, chart: args.chart.chart()?, guests: GUESTS };
+    let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output {
         print(&cell_outputs_text(&cells))?;
     }

@@ -164,6 +164,10 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
         let text = format!("{name} was not counted: QEMU did not load the counter");
         return Failure::refused(text);
     }
+    if matches!(answer.recording.body, Body::Program { .. }) {
+        let text = format!("{name} is a program; hint: --whole explains all of it");
+        return Failure::usage(text);
+    }
     let calls: Vec<&str> = if let Body::Calls { spec, .. } = &answer.recording.body {
         spec.calls.iter().map(|call| call.name()).collect()
     } else {

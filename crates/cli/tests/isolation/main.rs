@@ -13,15 +13,19 @@ mod install;
 mod kills;
 mod nohz;
 mod settings;
+#[path = "../shared/settings_lock.rs"]
+mod settings_lock;
 mod spinning;
 mod state;
 mod tuning;
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use environment::{end_with_test, with_own_claims, with_usual_signals};
+use settings_lock::lock_settings;
 
 /// The path of the program in a guest.
 const IN_GUEST: &str = "/noisefloor";
@@ -49,18 +53,20 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// One test at a time uses the machine; a guest is set up first.
-fn alone() -> MutexGuard<'static, ()> {
+fn alone() -> (Option<File>, MutexGuard<'static, ()>) {
     static MACHINE: Mutex<()> = Mutex::new(());
     let alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_in_guest = Path::new(IN_GUEST).exists();
+    let others = if is_in_guest { None } else { lock_settings() };
     let groups = Path::new("/sys/fs/cgroup");
-    if Path::new(IN_GUEST).exists() && !groups.join("cgroup.procs").exists() {
+    if is_in_guest && !groups.join("cgroup.procs").exists() {
         std::fs::create_dir_all(std::env::temp_dir()).unwrap();
         let (kind, place) = (c"cgroup2".as_ptr(), c"/sys/fs/cgroup".as_ptr());
         // SAFETY: the texts end with zeros, and live for ever.
         let failed = unsafe { libc::mount(kind, place, kind, 0, std::ptr::null()) };
         assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
     }
-    alone
+    (others, alone)
 }
 
 /// The CPU that is isolated: the last one; `None`, with the reason printed, if settings may not

@@ -19,6 +19,15 @@ const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
 
+/// Two steps on a lean kernel, with a call and late wake-ups.
+const STEPS: &str = "name = \"steps\"\nkernels = [{ source = \"debian:6.1\" }]\n\
+     [[include]]\nexperiment = \"wake-delay\"\ncells = [\"highres=on fifo\"]\n\
+     [[workload]]\nname = \"calls\"\n\
+     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n\
+     [[step]]\nname = \"no-highres\"\noptions = { HIGH_RES_TIMERS = false }\n\
+     [[step]]\nname = \"no-smt\"\noptions = { CMDLINE_BOOL = true, CMDLINE = \"nosmt\" }\n\
+     costs = \"half of the hardware threads\"\n";
+
 /// A site for a test that builds several kernels; `None`, with the reason printed, unless all tests
 /// are requested.
 pub(crate) fn heavy(test: &str) -> Option<Site> {
@@ -97,6 +106,35 @@ fn refused_options() {
         assert_eq!(output.status.code(), Some(2), "{option}: {said}");
         assert!(said.contains(part), "{option}: {said}");
     }
+}
+
+/// Check that steps are compared with their base: without high-resolution timers a thread wakes
+/// milliseconds later, alone and together, and a boot parameter that has no effect on a guest with one
+/// hardware thread per core adds nothing to that.
+#[test]
+fn steps_of_a_series() {
+    let Some(site) = heavy("steps_of_a_series") else { return };
+    let file = site.file("steps.toml", STEPS);
+    let output = site.output(&["lab", "run", &file, "--json", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["cells"].as_array().unwrap().len(), 8);
+    let trim = &object["trim"][0];
+    assert_eq!(trim["base"]["kernel"], "build:debian:6.1,lean");
+    assert!(trim["base"]["image_bytes"].as_u64().unwrap() > 1_000_000);
+    let late = |kernel: &Value| {
+        let of = |value: &&Value| value["metric"] == "late_ns_p50";
+        let late = kernel["values"].as_array().unwrap().iter().find(of).unwrap();
+        late["difference"].as_f64().unwrap()
+    };
+    let [slow, smt] = trim["steps"].as_array().unwrap().as_slice() else {
+        panic!("{trim}")
+    };
+    assert!(late(&slow["alone"]) > 1e6, "{slow}");
+    assert_eq!(slow["cumulated"], slow["alone"]);
+    assert!(late(&smt["alone"]).abs() < 1e5, "{smt}");
+    assert!(late(&smt["cumulated"]) > 1e6, "{smt}");
+    assert_eq!(smt["costs"], "half of the hardware threads");
 }
 
 /// Check that the same source in another folder, built in another folder, gives the same bytes.

@@ -92,9 +92,30 @@ fn same_integers() {
     assert!(all.contains(&"getppid"), "{all:?}");
     let identity = &first[0]["identity"].as_str().unwrap()[..12];
     let explained = site.output(&["lab", "explain", identity, "--whole", "--json"]);
+    let of_tick = text(&site.output(&["lab", "explain", identity]).stderr);
+    assert!(of_tick.contains("hint: --whole"), "{of_tick}");
     let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
     let explained = &explained["summary"]["total_instructions"];
     assert_eq!(explained, &summary["instructions"]);
+    chart(&site, &here, number(&summary["instructions"]));
+}
+
+/// Checks that a chart has the number of the report, and that a metric of other programs is refused
+/// with those that the cell has.
+fn chart(site: &Site, folder: &Path, instructions: u64) {
+    let drawn = |metric: &str| {
+        let chart = ["--chart", "chart.svg", "--metric", metric];
+        let args = [&["lab", "cost", "-k", OLD], &chart[..], &["--", "./tool"]].concat();
+        site.tool(&args).current_dir(folder).output().unwrap()
+    };
+    assert_eq!(drawn("guest_instructions").status.code(), Some(0));
+    let svg = fs::read_to_string(folder.join("chart.svg")).unwrap();
+    let digits: String = svg.chars().filter(|c| *c != ',').collect();
+    assert!(digits.contains(&format!(">{instructions}<")), "{svg}");
+    let refused = drawn("units_hz");
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("no cell of") && said.contains("guest_instructions"), "{said}");
 }
 
 /// An experiment with a row for each of these: its name, and the keys of its program.
@@ -227,6 +248,10 @@ fn refused() {
         assert!(said.contains(reason), "{program}: {said}");
     }
     assert!(!folder.join("work").exists(), "nothing has booted");
+    let command = ["lab", "cost", "-k", OLD, "--", "sh", "-c", "no-such-program"];
+    let output = site.tool(&command).output().unwrap();
+    let said = text(&output.stdout);
+    assert!(said.contains("code 127") && said.contains("--program"), "{said}");
     // One of several programs costs only its own cells.
     let rows = [("none", "run = [\"./nothing\"]"), ("true", "run = [\"true\"]")];
     let file = site.file("programs.toml", &experiment(&rows));

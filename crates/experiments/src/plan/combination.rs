@@ -7,6 +7,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use crate::error::Error;
+use crate::plan::CellPlan;
 use crate::table::sequence::List;
 use crate::table::source::Source;
 use crate::table::{BootRow, SettingRow, Table, WorkloadRow, quoted, row_name};
@@ -41,7 +42,6 @@ pub(crate) fn combinations<'a>(
     source: &Source,
     table: &'a Table,
 ) -> Result<Vec<Combination<'a>>, Error> {
-    check_kernels(source, table)?;
     check_names(source, table)?;
     check_boots(source, table)?;
     let mut all = Vec::new();
@@ -57,7 +57,8 @@ pub(crate) fn combinations<'a>(
     Ok(all)
 }
 
-fn check_kernels(source: &Source, table: &Table) -> Result<(), Error> {
+/// Refuses a kernel that is named twice.
+pub(crate) fn check_kernels(source: &Source, table: &Table) -> Result<(), Error> {
     let mut seen = HashSet::new();
     match table.kernels.iter().find(|kernel| !seen.insert(kernel.get_ref())) {
         Some(twice) => {
@@ -145,7 +146,28 @@ fn check_cells(
     }
     let repeats = usize::try_from(table.repeats.get()).unwrap_or(usize::MAX);
     let kernels = table.kernels.len();
-    let cells = all.len().saturating_mul(kernels).saturating_mul(repeats);
+    refuse_many(source, table, all.len().saturating_mul(kernels).saturating_mul(repeats))
+}
+
+/// Refuses two cells of one name, of which an included experiment has one, and too many cells.
+pub(crate) fn check_plans(
+    source: &Source,
+    table: &Table,
+    plans: &[CellPlan],
+) -> Result<(), Error> {
+    refuse_many(source, table, plans.len())?;
+    let mut seen = HashSet::new();
+    let key = |plan: &&CellPlan| (plan.kernel.clone(), plan.name.clone(), plan.repeat);
+    match plans.iter().find(|plan| !seen.insert(key(plan))) {
+        Some(twice) => {
+            let why = format!("two cells are named '{}'", twice.name);
+            Err(source.refuse(table.name.span(), why))
+        }
+        None => Ok(()),
+    }
+}
+
+fn refuse_many(source: &Source, table: &Table, cells: usize) -> Result<(), Error> {
     if cells > CELLS_MAX {
         let why = format!("these are {cells} cells, and {CELLS_MAX} are the most");
         return Err(source.refuse(table.name.span(), why));

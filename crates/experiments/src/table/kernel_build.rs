@@ -16,14 +16,19 @@ pub(crate) struct KernelBuild {
     source: String,
     base: Option<String>,
     #[serde(default)]
-    options: BTreeMap<String, Value>,
+    options: Options,
     #[serde(default)]
     fragments: Vec<String>,
     name: Option<String>,
 }
 
+/// Options of a kernel, sorted by their names.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Options(BTreeMap<String, Value>);
+
 /// The value of an option.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Clone, serde::Deserialize)]
 #[serde(untagged, expecting = "expected a string, a number, true or false")]
 enum Value {
     Switch(bool),
@@ -41,37 +46,53 @@ impl Value {
     }
 }
 
+fn wrong(error: BuildNameError) -> EntryError {
+    EntryError::KernelName(error.into())
+}
+
+impl Options {
+    /// The options and their values, for a kernel from that source.
+    ///
+    /// # Errors
+    /// One has no possible name, or a value that it cannot have.
+    pub(crate) fn values(&self, source: &str) -> Result<Vec<OptionValue>, EntryError> {
+        let option = |(name, value): (&String, &Value)| {
+            let value = value.text();
+            let option =
+                OptionValue::parse(name, &value).map_err(|error| wrong(error.into()))?;
+            let text = format!("{name}={value}");
+            option.ok_or_else(|| wrong(BuildNameError::Option(source.to_owned(), text)))
+        };
+        self.0.iter().map(option).collect()
+    }
+}
+
+/// The name of a kernel to build.
+///
+/// # Errors
+/// A part of it has a comma, which would be read as the end of that part.
+pub(crate) fn name_of(spec: &BuildSpec) -> Result<String, EntryError> {
+    let name = spec.to_string();
+    match BuildSpec::parse(&name).map_err(wrong)? == *spec {
+        true => Ok(name),
+        false => Err(EntryError::KernelPart),
+    }
+}
+
 impl KernelBuild {
     /// The kernel's name.
     ///
     /// # Errors
     /// A part is wrong, or cannot be part of a name.
     pub(crate) fn name(&self) -> Result<String, EntryError> {
-        let wrong = |error: BuildNameError| EntryError::KernelName(error.into());
-        let option = |(name, value): (&String, &Value)| {
-            let value = value.text();
-            let option =
-                OptionValue::parse(name, &value).map_err(|error| wrong(error.into()))?;
-            option.ok_or_else(|| {
-                wrong(BuildNameError::Option(
-                    self.source.clone(),
-                    format!("{name}={value}"),
-                ))
-            })
-        };
         let base = self.base.as_deref().unwrap_or("lean");
         let spec = BuildSpec {
             base: Base::parse(base),
             fragments: self.fragments.iter().map(PathBuf::from).collect(),
-            options: self.options.iter().map(option).collect::<Result<_, _>>()?,
+            options: self.options.values(&self.source)?,
             label: self.name.clone(),
             ..BuildSpec::new(self.source.parse().map_err(wrong)?)
         };
-        let name = spec.to_string();
-        // A comma in a path or a value would be read as the end of that part.
-        match BuildSpec::parse(&name).map_err(wrong)? == spec {
-            true => Ok(name),
-            false => Err(EntryError::KernelPart),
-        }
+        name_of(&spec)
     }
 }

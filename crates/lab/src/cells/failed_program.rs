@@ -1,9 +1,14 @@
 //! A program that failed in its guest: the reason, and what it wrote.
 
-use recording::{Answer, Body, KeptOutput, ProgramSeries, ProgramSpec};
+use recording::{Answer, Body, Ended, KeptOutput, ProgramSeries, ProgramSpec};
 
 /// A longer line of output is cut, in characters.
 const LINE_MAX: usize = 200;
+
+/// The exit code of a shell that does not find a program, and the hint for it.
+const NOT_FOUND: u8 = 127;
+const NAME_PROGRAMS: &str = "; hint: programs that the command starts are copied if they are named \
+    (--program, or `programs` in an experiment)";
 
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +26,13 @@ impl FailedProgram {
         let failure = series.failure.as_ref()?;
         let outputs = outputs(spec, series);
         let mut lines = outputs.iter().filter_map(|(_, output)| last_line(output));
+        let hint = match series.ended {
+            Some(Ended::Exited(NOT_FOUND)) => NAME_PROGRAMS,
+            _ => "",
+        };
         let why = match lines.next_back() {
-            Some(line) => format!("{failure}; the last line of its output: {line}"),
-            None => format!("{failure}; it wrote nothing"),
+            Some(line) => format!("{failure}; the last line of its output: {line}{hint}"),
+            None => format!("{failure}; it wrote nothing{hint}"),
         };
         let text = |(name, output): &(String, &KeptOutput)| {
             format!("\n--- output of {name}, {} bytes ---\n{}", output.bytes, output.text)

@@ -107,6 +107,7 @@ mod tests {
             name: String::new(),
             asked: String::new(),
             kernel: String::new(),
+            image_bytes: None,
             machine: String::new(),
             params: String::new(),
             settings: Vec::new(),

@@ -1,5 +1,6 @@
 //! The result of one cell: from the cache, or of a guest that is booted for it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiments::CellPlan;
@@ -132,6 +133,7 @@ impl Lab {
             name: prefix.to_owned(),
             asked: String::new(),
             kernel: kernel.unwrap_or_default(),
+            image_bytes: None,
             machine: String::new(),
             params: String::new(),
             settings: Vec::new(),
@@ -210,13 +212,14 @@ fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -
     }
     let Ready { kernel, identity, request, .. } = ready;
     let machine = request.machine.to_string(); // it may have grown with the files
+    let image_bytes = fs::metadata(&kernel.image).ok().map(|image| image.len());
     let version = kernel.package_version.as_deref();
     let kernel = match version {
         Some(version) => format!("{} ({version})", kernel.release),
         None => kernel.release.clone(),
     };
     let identity = identity.clone();
-    Cell { kernel, machine, identity, cached, ..planned(plan, ending) }
+    Cell { kernel, image_bytes, machine, identity, cached, ..planned(plan, ending) }
 }
 
 /// A cell that is lost because its kernel or its program is not available.
@@ -232,6 +235,7 @@ fn planned(plan: &CellPlan, ending: Ending) -> Cell {
         name: plan.name.clone(),
         asked: plan.kernel.clone(),
         kernel: plan.kernel.clone(),
+        image_bytes: None,
         machine: plan.machine.to_string(),
         params: plan.params.clone(),
         settings: settings.collect(),

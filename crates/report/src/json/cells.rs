@@ -7,7 +7,7 @@ use recording::{
 };
 use serde::Serialize;
 use stats::{
-    Added, CellSummary, IdleByHz, SleepersCost, ViolatedLimit, answer, cell_metrics,
+    Added, CellSummary, IdleByHz, SleepersCost, Trim, ViolatedLimit, answer, cell_metrics,
 };
 
 use crate::cell_doubts::cell_doubts;
@@ -26,6 +26,8 @@ struct Experiment<'a> {
     violations: Option<&'a [ViolatedLimit]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     idle_by_hz: Vec<IdleByHz>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trim: Vec<Trim>,
     cells: Vec<CellJson<'a>>,
 }
 
@@ -34,6 +36,8 @@ struct CellJson<'a> {
     name: &'a str,
     asked: &'a str,
     kernel: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_bytes: Option<u64>,
     machine: &'a str,
     params: &'a str,
     settings: &'a [String],
@@ -89,6 +93,7 @@ pub fn cells_json(
         made_with: cells.made_with,
         violations: cells.violations,
         idle_by_hz: IdleByHz::of_cells(cells.cells, cells.guests),
+        trim: cells.trims(),
         cells: cells
             .cells
             .iter()
@@ -110,6 +115,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         name: &cell.name,
         asked: &cell.asked,
         kernel: &cell.kernel,
+        image_bytes: cell.image_bytes,
         machine: &cell.machine,
         params: &cell.params,
         settings: &cell.settings,
@@ -156,6 +162,7 @@ mod tests {
             made_with: None,
             violations,
             guests: 100,
+            series: &[],
         };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }

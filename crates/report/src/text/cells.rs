@@ -2,6 +2,7 @@
 //!
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
+pub(crate) mod ablation;
 pub(crate) mod calls;
 pub(crate) mod grid;
 pub(crate) mod idle_by_hz;
@@ -19,11 +20,12 @@ pub(crate) mod slices;
 pub(crate) mod tables;
 pub(crate) mod tick_kinds;
 pub(crate) mod traced;
+pub(crate) mod trim;
 
 use std::iter;
 
 use recording::{Cell, Ending, Mode};
-use stats::CellSummary;
+use stats::{CellSummary, TrimSeries};
 
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
@@ -40,8 +42,8 @@ use crate::text::layout::paragraph::paragraph;
 
 /// The cells of an experiment, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
-    let by_hz = idle_by_hz::tables(cells);
-    let Cells { experiment, about, cells, planned, made_with, .. } = *cells;
+    let (by_hz, trims) = (idle_by_hz::tables(cells), trim::sections(cells));
+    let Cells { experiment, about, cells, planned, made_with, series, .. } = *cells;
     let labelled = cells.iter().zip(labels(cells));
     let named: Vec<LabelledCell<'_>> =
         labelled.map(|(cell, kernel)| LabelledCell { cell, kernel }).collect();
@@ -50,21 +52,46 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
         about => format!("{experiment}: {about}"),
     };
     let mut text = paragraph("", &title);
-    text.push_str(&legend(&named));
+    text.push_str(&legend(&of_legend(&named, series)));
     text.extend(made_with.map(made_with_text));
-    let rows = rows(&named);
-    let tables = Tables::of(&rows);
-    text.push_str(&tables.text());
-    text.push_str(&by_hz);
-    text.extend(sleepers_table(&named));
-    text.extend(added_table(&named));
-    text.extend(culprits_table(&tables.culprits));
+    if trims.is_empty() {
+        text.push_str(&tables(&named, &by_hz));
+    }
+    text.push_str(&trims);
     text.push_str(&units(&named));
     text.push_str(&lost_cells(&named));
     text.push_str(&incomplete(cells.len(), planned));
     let names: Vec<_> = named.iter().map(|named| (named.cell, named.full())).collect();
     text.push_str(&doubts::section(doubts_by_name(&names).into_iter()));
     text
+}
+
+/// The tables of all cells.
+fn tables(named: &[LabelledCell<'_>], by_hz: &str) -> String {
+    let rows = rows(named);
+    let tables = Tables::of(&rows);
+    let mut text = tables.text();
+    text.push_str(by_hz);
+    text.extend(sleepers_table(named));
+    text.extend(added_table(named));
+    text.extend(culprits_table(&tables.culprits));
+    text
+}
+
+/// The cells of the legend: of a series only those of its base, as the names of the other kernels
+/// are in its tables.
+fn of_legend<'a>(
+    named: &[LabelledCell<'a>],
+    series: &[TrimSeries],
+) -> Vec<LabelledCell<'a>> {
+    let is_base = |named: &&LabelledCell<'_>| {
+        series.is_empty() || series.iter().any(|series| series.base == named.cell.asked)
+    };
+    let own = |named: &LabelledCell<'a>| LabelledCell {
+        cell: named.cell,
+        kernel: named.kernel.clone(),
+    };
+    named.iter().filter(is_base).map(own).collect()
 }
 
 /// A cell with the label of its kernel.
@@ -202,6 +229,7 @@ mod tests {
             made_with: None,
             violations: None,
             guests: 100,
+            series: &[],
         })
     }
 
@@ -402,6 +430,7 @@ mod tests {
                 made_with: None,
                 violations,
                 guests: 100,
+                series: &[],
             })
         };
         let words = "\nEnded early: 3 of 6 cells are done. Results are cached; run the same \

@@ -180,6 +180,7 @@ pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
         name: name.to_owned(),
         asked: String::new(),
         kernel: kernel.to_owned(),
+        image_bytes: None,
         machine: "pc, 1 CPU of qemu64,-rdrand, 256 MiB".to_owned(),
         params: String::new(),
         settings: Vec::new(),

@@ -170,6 +170,7 @@ mod tests {
             made_with: None,
             violations: None,
             guests: 50,
+            series: &[],
         };
         assert_eq!(tables(&of(&cells[..2])), "");
         assert_snapshot!(tables(&of(&cells)), @r#"

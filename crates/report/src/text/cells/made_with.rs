@@ -55,6 +55,7 @@ mod tests {
             made_with,
             violations: None,
             guests: 100,
+            series: &[],
         };
         assert!(cells_text(&cells).contains("Made with agent 68b8eb9030a3, counter "));
         let object = cells_json(&cells, false).unwrap();

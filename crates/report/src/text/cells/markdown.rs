@@ -10,7 +10,7 @@ use stats::{CellSummary, cell_metrics};
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::number::{NONE, metric};
-use crate::text::cells::idle_by_hz;
+use crate::text::cells::{idle_by_hz, trim};
 
 /// The cells of an experiment as Markdown.
 pub fn cells_markdown(cells: &Cells<'_>) -> String {
@@ -26,6 +26,7 @@ pub fn cells_markdown(cells: &Cells<'_>) -> String {
         text += &section(name, &same);
     }
     text += &idle_by_hz::markdown(cells);
+    text += &trim::markdown(cells);
     text += &list("Lost cells", all.iter().filter_map(|cell| lost(cell)));
     let names: Vec<_> = all.iter().map(|cell| (*cell, full(cell))).collect();
     text += &list("Doubts", doubts_by_name(&names).into_iter());
@@ -114,7 +115,7 @@ fn list(head: &str, lines: impl Iterator<Item = String>) -> String {
 }
 
 /// The text in a field of a table.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
@@ -147,6 +148,7 @@ mod tests {
             made_with: None,
             violations: None,
             guests: 100,
+            series: &[],
         };
         assert_snapshot!(cells_markdown(&cells), @r"
     # atlas

@@ -68,6 +68,7 @@ mod tests {
             made_with: None,
             violations: None,
             guests: 100,
+            series: &[],
         };
         let text = cells_text(&page);
         let table = text.split_once("Kinds of tick").unwrap().1;

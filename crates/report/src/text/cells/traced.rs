@@ -142,6 +142,7 @@ mod tests {
             made_with: None,
             violations: None,
             guests: 100,
+            series: &[],
         };
         let text = cells_text(&page);
         let listed = text.split("\n\n").find(|part| part.starts_with("Cells")).unwrap();
