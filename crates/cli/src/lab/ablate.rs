@@ -236,11 +236,12 @@ impl Bench<'_> {
         };
         let plans: Vec<CellPlan> =
             experiment.cells().iter().filter(is_it).cloned().collect();
-        let cells = cells(&self.lab, &plans, &self.how, self.output)?;
-        if self.stop.load(Ordering::Relaxed) && cells.len() < plans.len() {
+        let cells = cells(&self.lab, &plans, &self.how, self.output);
+        let is_complete = cells.as_ref().is_ok_and(|cells| cells.len() == plans.len());
+        if self.stop.load(Ordering::Relaxed) && !is_complete {
             return Ok(Tested::Ended(Ended::Interrupted));
         }
-        self.value(&cells)
+        self.value(&cells?)
     }
 
     /// The metric in the first cell that has it.
