@@ -1,5 +1,6 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
+mod ablate;
 pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
+        LabCommand::Ablate(ablate) => ablate::run(ablate, output),
         LabCommand::Cost(cost) => cost::run(cost, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
         LabCommand::Kernels(kernels) => match &kernels.command {
