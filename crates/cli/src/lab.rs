@@ -89,9 +89,6 @@ fn run_and_print(
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let made_with = lab.made_with();
-    if let Some(chart) = shown.chart {
-        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
-    }
     match (output.has_report, shown.markdown) {
         (false, _) => {} // standard output has the chart
         (true, true) => {
@@ -102,6 +99,9 @@ fn run_and_print(
         (true, false) => {
             print_results(&lab, experiment, &cells, None, shown.guests, output)?;
         }
+    }
+    if let Some(chart) = shown.chart {
+        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))

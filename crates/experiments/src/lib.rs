@@ -33,7 +33,6 @@ mod table;
 pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;
-pub use limits::suggestion::suggest;
 pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
 pub use metric::check_metric;
