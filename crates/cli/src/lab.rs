@@ -1,5 +1,6 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
+mod ablate;
 pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
+        LabCommand::Ablate(ablate) => ablate::run(ablate, output),
         LabCommand::Cost(cost) => cost::run(cost, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
         LabCommand::Kernels(kernels) => match &kernels.command {
@@ -87,9 +89,6 @@ fn run_and_print(
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let made_with = lab.made_with();
-    if let Some(chart) = shown.chart {
-        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
-    }
     match (output.has_report, shown.markdown) {
         (false, _) => {} // standard output has the chart
         (true, true) => {
@@ -100,6 +99,9 @@ fn run_and_print(
         (true, false) => {
             print_results(&lab, experiment, &cells, None, shown.guests, output)?;
         }
+    }
+    if let Some(chart) = shown.chart {
+        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))

@@ -225,6 +225,57 @@ fn full_disk() {
     assert!(said.contains("NOISEFLOOR_CACHE"), "{said}");
 }
 
+/// Check the mistakes of `lab ablate`, before anything is built: a metric, a file and a source; and that
+/// equal configurations need no explanation.
+#[test]
+fn ablations() {
+    let Some(site) = Site::new("ablations") else { return };
+    site.write("headless.config", "# CONFIG_SLOW is not set\n");
+    let lean = "build:tree,none,SLOW=y";
+    let metric = "getpid_instructions";
+    for (args, text) in [
+        (
+            &["--from", lean, "--to", lean, "--metric", "getpid_instruction"][..],
+            "no metric 'getpid_instruction': there are getpid_instructions, ",
+        ),
+        (
+            &["--from", "nothing.config", "--to", lean, "--metric", metric],
+            "failed to read nothing.config",
+        ),
+        (
+            &["--from", "limited.toml", "--to", lean, "--metric", metric],
+            "limited.toml:1: 'name = \"short\"' is not an option",
+        ),
+        (
+            &["--from", lean, "--to", "build:debian:6.1", "--metric", metric],
+            "both configurations must be of one source, not of tree and debian:6.1",
+        ),
+        (
+            &["--from", "headless.config", "--to", "headless.config", "--metric", metric],
+            "headless.config does not name its version of Linux; hint: --source",
+        ),
+        (
+            &["--from", lean, "--to", lean, "--metric", "program_ns"],
+            "no built-in experiment is for program_ns",
+        ),
+        (
+            &["--from", lean, "--to", lean, "--metric", metric, "--budget", "soon"],
+            "invalid value 'soon'",
+        ),
+    ] {
+        let args = [&["lab", "ablate"][..], args].concat();
+        let (code, said) = site.run(&args);
+        assert_eq!(code, Some(2), "{args:?}: {said}");
+        assert!(said.contains(text), "{args:?}: {said}");
+    }
+    let same = "build:tree,none,SLOW=n,SLOW=y";
+    let args = ["lab", "ablate", "--from", lean, "--to", same, "--metric", metric];
+    let output = site.tool(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{:?}", ended(&output));
+    let printed = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(printed.contains("give the same configuration"), "{printed}");
+}
+
 /// Check that `git bisect run` skips commits that do not build, and that a source that is no kernel
 /// is a usage error.
 #[test]

@@ -49,6 +49,12 @@ pub enum Error {
     /// A limit at that place is for a metric that those cells do not have, but others.
     #[error("{0}: {1} metric '{2}': {3}")]
     NoMetric(Place, String, String, String),
+    /// There is no metric of that name, but similar ones.
+    #[error("no metric '{0}': {1}")]
+    UnknownMetric(String, String),
+    /// No built-in experiment is for that metric.
+    #[error("no built-in experiment is for {0}; hint: --experiment NAME or FILE")]
+    NoExperiment(String),
     /// No limit applies to the cells that were run: the place of the first one, and the reason, if
     /// it is known.
     #[error("none of the limits (the first: {0}) is for a cell that was run{1}")]

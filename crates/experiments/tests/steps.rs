@@ -203,3 +203,21 @@ fn refused() {
         "{refused}"
     );
 }
+
+/// Check that the trimmed kernel of `web` has all steps of `trim`.
+#[test]
+fn trimmed_kernel_of_web() {
+    let trim = Experiment::builtin("trim").unwrap();
+    let all = &trim.series()[0].steps.last().unwrap().cumulated;
+    let web = Experiment::builtin("web").unwrap();
+    let mut kernels = web.cells().iter().map(|plan| plan.kernel.as_str());
+    let trimmed = kernels.find(|kernel| kernel.contains("trimmed")).unwrap();
+    let options = |kernel: &str| {
+        let parts = kernel.split(',').filter(|part| part.contains('='));
+        let mut options: Vec<String> =
+            parts.filter(|part| !part.starts_with("name=")).map(str::to_owned).collect();
+        options.sort();
+        options
+    };
+    assert_eq!(options(trimmed), options(all));
+}

@@ -18,6 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, kill_process};
 use units::CpuSet;
 
 use crate::program::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
@@ -83,15 +84,31 @@ impl Program {
         }
     }
 
+    /// Sends each process of the program's process group a signal once, as a terminal does on Ctrl-C;
+    /// only if the command was given a group of its own (`CommandExt::process_group`). Processes
+    /// that start meanwhile are left out.
+    pub fn signal_group(&self, signal: Signal) {
+        let supervisor = self.supervisor.id();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        for pid in pids.filter(|pid: &i32| group_of(*pid) == Some(supervisor)) {
+            let pid = Pid::from_raw(pid)
+                .filter(|pid| *pid != Pid::from_child(&self.supervisor));
+            if let Some(pid) = pid {
+                let _ = kill_process(pid, signal); // it may have ended
+            }
+        }
+    }
+
     /// A file descriptor that becomes readable when the program has ended.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.reports.as_fd()
     }
 
-    /// The status of the program if it has ended.
+    /// The status of the program if it has ended; it is reported once.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the supervisor was killed.
+    /// `UnexpectedEof` if the supervisor was killed, or if all descendants have ended, too.
     pub fn ended(&mut self) -> io::Result<Option<Ending>> {
         let mut bytes = [0; size_of::<Report>()];
         match self.reports.read_exact(&mut bytes) {
@@ -118,6 +135,14 @@ impl Program {
         self.signal(LEAVE);
         let _ = self.supervisor.wait();
     }
+}
+
+/// The process group of a process: the third number behind the name in `/proc/PID/stat`, which may
+/// contain spaces and parentheses.
+fn group_of(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(2)?.parse().ok()
 }
 
 impl Drop for Program {
@@ -184,6 +209,33 @@ mod tests {
         output.read_line(&mut String::new()).unwrap();
         program.signal(libc::SIGUSR1);
         assert_eq!(libc::WEXITSTATUS(ending(&mut program).status), 9);
+    }
+
+    /// Check that a signal reaches all processes of the program's group, and that their end is
+    /// noticed.
+    #[test]
+    fn groups() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sh -c 'echo ready; sleep 1000; true'; true"]);
+        shell.stdout(std::process::Stdio::piped()).process_group(0);
+        let mut program = Program::start(&mut shell, &last_cpu(), None).unwrap();
+        let output = program.supervisor.stdout.take().unwrap();
+        let mut output = io::BufReader::new(output);
+        output.read_line(&mut String::new()).unwrap();
+        // A shell may lose the signal while it starts a program.
+        let ending = loop {
+            program.signal_group(Signal::INT);
+            if let Some(ending) = program.ended().unwrap() {
+                break ending;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        assert_eq!(libc::WTERMSIG(ending.status), libc::SIGINT);
+        // The end of the last descendant closes the pipe of the output and of the reports.
+        assert_eq!(output.read_line(&mut String::new()).unwrap(), 0);
+        while program.ended().is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 
     /// Check that processes that left the program's session are killed with it, and survive

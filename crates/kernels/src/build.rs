@@ -7,6 +7,7 @@
 
 pub(crate) mod base;
 pub(crate) mod configure;
+pub(crate) mod difference;
 pub(crate) mod folder;
 pub(crate) mod kconfig;
 pub(crate) mod make;
@@ -21,12 +22,14 @@ use units::chain;
 
 use crate::build::base::BaseConfig;
 use crate::build::configure::{CONFIG, Request, wanted};
+use crate::build::difference::{ConfigDifference, other_hz};
 use crate::build::folder::Folder;
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
 use crate::build::source::{Sources, Tree};
 use crate::build_error::BuildError;
 use crate::build_name::{Base, BuildSpec, SourceSpec};
+use crate::build_option::OptionValue;
 use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, Error};
 use crate::image::checksum;
@@ -53,6 +56,25 @@ pub(crate) fn check(spec: &BuildSpec) -> Result<(), Error> {
         BaseConfig::from_file(file).map_err(build)?;
     }
     wanted(spec).map(drop).map_err(build)
+}
+
+/// The configuration that Kconfig made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Its text.
+    pub text: String,
+    /// What identifies a kernel of this source and compiler with it.
+    pub id: String,
+    /// Whether that kernel is in the cache.
+    pub is_built: bool,
+}
+
+/// A configuration in the folder of a build.
+struct Configured<'a> {
+    make: Make<'a>,
+    config: Config,
+    text: String,
+    id: String,
 }
 
 /// The builder of kernels.
@@ -137,18 +159,78 @@ impl Builder<'_> {
         key: &str,
         fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
-        let Order { spec, tree, request, .. } = order;
-        let failed = |cause| order.failed(cause);
-        refuse_spaces([&tree.path, &folder.path]).map_err(failed)?;
-        let kconfig = Kconfig::read(&tree.path);
-        request.check(&kconfig, tree).map_err(failed)?;
+        let kconfig = self.prepare(folder, order, key)?;
+        let Order { spec, tree, .. } = order;
         (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
-        let changeable = order.is_changeable().then_some(tree.path.as_path());
-        let prepared = folder.prepare(key, changeable);
-        prepared.map_err(|error| CacheError::new(&folder.path, error))?;
         let built = self.build(order, &kconfig, key, folder, fetch);
-        let _ = folder.end(key); // without it, the next build starts anew
+        let _ = folder.end(key); // without it, the next build is a full one
         built
+    }
+
+    /// The configuration that Kconfig makes of a request; nothing is built.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn configuration(
+        &self,
+        spec: &BuildSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Configuration, Error> {
+        check(spec)?;
+        let order = self.order(spec, fetch)?;
+        let key = order.key(&order.request.identity());
+        let folder = Folder::acquire(&self.cache.join("builds"), &order.folder(), fetch)?;
+        let kconfig = self.prepare(&folder, &order, &key)?;
+        let made = self.configure(&order, &kconfig, &folder, fetch);
+        let _ = folder.end(&key); // without it, the next build is a full one
+        let Configured { text, id, .. } = made?;
+        let is_built = matches!(self.store.recall_build(&id, &order.name), Ok(Some(_)));
+        Ok(Configuration { text, id, is_built })
+    }
+
+    /// The differences of two configurations of that source.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn difference(
+        &self,
+        source: &SourceSpec,
+        [from, to]: [&Configuration; 2],
+        fetch: &mut Fetch<'_>,
+    ) -> Result<ConfigDifference, Error> {
+        let sources = Sources::new(self.cache, self.debian);
+        let tree = sources.find(&BuildSpec::new(source.clone()), fetch)?;
+        Ok(ConfigDifference::of(&from.text, &to.text, &Kconfig::read(&tree.path)))
+    }
+
+    /// The name of the kernel with the configuration between two others. Its file stays in the cache,
+    /// so that the name can be used later.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn between(
+        &self,
+        source: &SourceSpec,
+        difference: &ConfigDifference,
+        made: &[usize],
+    ) -> Result<BuildSpec, Error> {
+        let text = difference.with(made);
+        let folder = self.cache.join("configs");
+        let file = folder.join(format!("{}.config", checksum(text.as_bytes())));
+        let write = || {
+            fs::create_dir_all(&folder)?;
+            fs::write(&file, &text)
+        };
+        write().map_err(|error| CacheError::new(&file, error))?;
+        let hz = other_hz(&text);
+        let hz =
+            hz.map(|hz| OptionValue { name: "HZ".to_owned(), value: hz.to_string() });
+        let options = hz.into_iter().collect();
+        Ok(BuildSpec {
+            base: Base::File(file),
+            options,
+            ..BuildSpec::new(source.clone())
+        })
     }
 
     /// What is to be built, after everything that can be checked at once.
@@ -179,6 +261,44 @@ impl Builder<'_> {
         Ok(Order { spec, name, tree, request, compiler })
     }
 
+    /// Prepares that folder for a request that the tree can have; returns the tree's options.
+    fn prepare(
+        &self,
+        folder: &Folder,
+        order: &Order<'_>,
+        key: &str,
+    ) -> Result<Kconfig, Error> {
+        let Order { tree, request, .. } = order;
+        let failed = |cause| order.failed(cause);
+        refuse_spaces([&tree.path, &folder.path]).map_err(failed)?;
+        let kconfig = Kconfig::read(&tree.path);
+        request.check(&kconfig, tree).map_err(failed)?;
+        let changeable = order.is_changeable().then_some(tree.path.as_path());
+        let prepared = folder.prepare(key, changeable);
+        prepared.map_err(|error| CacheError::new(&folder.path, error))?;
+        Ok(kconfig)
+    }
+
+    /// Makes the configuration in a prepared folder.
+    fn configure<'a>(
+        &self,
+        order: &'a Order<'_>,
+        kconfig: &Kconfig,
+        folder: &'a Folder,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Configured<'a>, Error> {
+        let Order { name, tree, request, .. } = order;
+        let failed = |cause| order.failed(cause);
+        let options = request.write_kconfig(&tree.path, &folder.path).map_err(failed)?;
+        let make = Make { tree: &tree.path, folder, kconfig: options, jobs: self.jobs };
+        let config = request.configure(&make, kconfig, fetch);
+        let config = config.map_err(|end| end.of(name))?;
+        let text = fs::read_to_string(folder.path.join(CONFIG))
+            .map_err(|error| CacheError::new(&folder.path, error))?;
+        let id = order.key(&format!("configuration\n{text}"));
+        Ok(Configured { make, config, text, id })
+    }
+
     /// Builds a kernel in a prepared folder, and stores it.
     fn build(
         &self,
@@ -188,17 +308,11 @@ impl Builder<'_> {
         folder: &Folder,
         fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
-        let Order { spec, name, tree, request, compiler } = order;
+        let Order { spec, name, tree, compiler, .. } = order;
         let out = &folder.path;
-        let unusable = |error| CacheError::new(out, error);
-        let failed = |cause| order.failed(cause);
-        let options = request.write_kconfig(&tree.path, out).map_err(failed)?;
-        let make = Make { tree: &tree.path, folder, kconfig: options, jobs: self.jobs };
-        let config = request.configure(&make, kconfig, fetch);
-        let config = config.map_err(|end| end.of(name))?;
-        tools::check_for(&config).map_err(failed)?;
-        let text = fs::read_to_string(out.join(CONFIG)).map_err(unusable)?;
-        let id = order.key(&format!("configuration\n{text}"));
+        let configured = self.configure(order, kconfig, folder, fetch)?;
+        let Configured { make, config, id, .. } = configured;
+        tools::check_for(&config).map_err(|cause| order.failed(cause))?;
         if let Ok(Some(kernel)) = self.store.recall_build(&id, name) {
             self.store.remember_build(key, &kernel.sha256)?;
             return Ok(kernel);

@@ -143,6 +143,19 @@ impl BuildSpec {
 }
 
 impl SourceSpec {
+    /// Debian's source of the version in the head of a configuration (`# Linux/x86 6.1.192 Kernel
+    /// Configuration`); `None` without one.
+    pub fn of_config(text: &str) -> Option<Self> {
+        let head = text.lines().find_map(|line| {
+            line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")
+        })?;
+        let (_, version) = head.split_once(' ')?;
+        let mut numbers = version.split('.');
+        let (major, minor) = (numbers.next()?, numbers.next()?);
+        let is_version = is_number(major) && is_number(minor);
+        is_version.then(|| Self::Debian(format!("{major}.{minor}")))
+    }
+
     /// Parses a source: of Debian's, or a path. `text` is the whole name.
     fn parse(source: &str, text: &str) -> Result<Self, BuildNameError> {
         let Some(version) = source.strip_prefix(DEBIAN) else {
@@ -228,6 +241,16 @@ impl fmt::Display for BuildSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that the head of a configuration names Debian's source, and that others name none.
+    #[test]
+    fn heads_of_configurations() {
+        let head = "#\n# Automatically generated file; DO NOT EDIT.\n\
+             # Linux/x86 6.1.192 Kernel Configuration\n#\nCONFIG_X=y\n";
+        let source = SourceSpec::of_config(head);
+        assert_eq!(source, Some(SourceSpec::Debian("6.1".to_owned())));
+        assert_eq!(SourceSpec::of_config("CONFIG_X=y\n"), None);
+    }
 
     /// Check that names are parsed, and printed in their canonical form.
     #[test]

@@ -118,8 +118,13 @@ impl Wanted {
     /// The value of `HZ` that it asks for, as Kconfig's own option if that offers it.
     pub(crate) fn hz(&self) -> Option<Hz> {
         let hz = self.value.parse().ok().filter(|_| self.name == "HZ")?;
-        Some(if OFFERED_HZ.contains(&hz) { Hz::Offered(hz) } else { Hz::Other(hz) })
+        Some(if is_offered_hz(hz) { Hz::Offered(hz) } else { Hz::Other(hz) })
     }
+}
+
+/// Whether Kconfig has an option for that frequency of the tick.
+pub(crate) fn is_offered_hz(hz: u32) -> bool {
+    OFFERED_HZ.contains(&hz)
 }
 
 /// A requested frequency of the tick.

@@ -27,6 +27,8 @@ mod test_archive;
 mod test_tree;
 mod wanted;
 
+pub use build::Configuration;
+pub use build::difference::{ConfigDifference, OptionDifference};
 pub use build_error::BuildError;
 pub use build_name::{Base, BuildNameError, BuildSpec, SourceSpec};
 pub use build_option::{OptionError, OptionValue};

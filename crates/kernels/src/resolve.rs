@@ -11,7 +11,9 @@ use std::thread;
 
 use crate::apt::{self, Archive};
 use crate::build::Builder;
-use crate::build_name::BuildSpec;
+use crate::build::Configuration;
+use crate::build::difference::ConfigDifference;
+use crate::build_name::{BuildSpec, SourceSpec};
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use units::chain;
 
@@ -106,13 +108,50 @@ impl Kernels {
         spec: &BuildSpec,
         fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
-        let builder = Builder {
-            cache: &self.cache,
-            debian: &self.debian,
-            store: &self.store,
-            jobs: self.jobs,
-        };
-        builder.find(spec, fetch)
+        self.builder().find(spec, fetch)
+    }
+
+    /// The configuration that Kconfig makes of a kernel to build; nothing is built.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn configuration(
+        &self,
+        spec: &BuildSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Configuration, Error> {
+        self.builder().configuration(spec, fetch)
+    }
+
+    /// The differences of two configurations of that source.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn difference(
+        &self,
+        source: &SourceSpec,
+        configurations: [&Configuration; 2],
+        fetch: &mut Fetch<'_>,
+    ) -> Result<ConfigDifference, Error> {
+        self.builder().difference(source, configurations, fetch)
+    }
+
+    /// The kernel to build with the first of two configurations and those of their differences.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub fn between(
+        &self,
+        source: &SourceSpec,
+        difference: &ConfigDifference,
+        made: &[usize],
+    ) -> Result<BuildSpec, Error> {
+        self.builder().between(source, difference, made)
+    }
+
+    fn builder(&self) -> Builder<'_> {
+        let Self { cache, debian, store, jobs, .. } = self;
+        Builder { cache, debian, store, jobs: *jobs }
     }
 
     /// The same with that many processes at once for builds.

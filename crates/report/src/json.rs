@@ -11,6 +11,7 @@ use stats::Summary;
 use crate::json::metrics::Metrics;
 use crate::text::check::findings::{FindingText, findings};
 
+pub(crate) mod ablation;
 pub(crate) mod cells;
 pub(crate) mod metrics;
 pub(crate) mod trace;

@@ -13,6 +13,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ablated;
 mod cell_doubts;
 mod cells;
 #[cfg(test)]
@@ -23,8 +24,10 @@ mod number;
 mod picture;
 mod text;
 
+pub use ablated::Ablated;
 pub use cell_doubts::cell_doubts;
 pub use cells::Cells;
+pub use json::ablation::ablation_json;
 pub use json::cells::cells_json;
 pub use json::trace::trace_json;
 pub use json::{facts_json, json};
@@ -33,6 +36,7 @@ pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
 pub use picture::phase::phase_svg;
 pub use picture::slices::slices_svg;
+pub use text::cells::ablation::ablation_text;
 pub use text::cells::cells_text;
 pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;

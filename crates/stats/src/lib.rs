@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod cell;
 mod counts;
 mod distribution;
@@ -29,6 +30,10 @@ mod proc_counts;
 mod summary;
 mod values;
 
+pub use ablation::{
+    Ablation, Contribution, Ended, OptionChange, OptionsChange, Tested, Unexplained,
+    Unresolved,
+};
 pub use cell::added::Added;
 pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};

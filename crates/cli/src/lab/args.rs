@@ -40,6 +40,18 @@ Example: in the CI of a kernel
 To find the commit that makes a kernel slower:
   git bisect run noisefloor lab check tick.toml --source .")]
     Check(CheckArgs),
+    /// Which options make the difference of a metric between two kernel configurations.
+    ///
+    /// Builds and measures kernels between both, with ever fewer of the differing options, until each
+    /// difference is that of one option (delta debugging). Exact metrics have no noise, so that the
+    /// parts add up. What is built and measured stays in the cache: the same command continues. The
+    /// exit code is 4 if it ends early.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab ablate --from A.config --to B.config --metric getpid_instructions
+  noisefloor lab ablate --from build:debian:6.1,lean,HZ=1000 \\
+    --to build:debian:6.1,lean,AUDIT=y --metric tick_instructions --budget 20")]
+    Ablate(AblateArgs),
     /// Run a program of your own on other kernels: the instructions that each takes, side by side.
     ///
     /// The program runs in a guest of each kernel, with a copy of its libraries and of the files that
@@ -206,6 +218,50 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct AblateArgs {
+    /// First configuration: a file, or a kernel to build (build:debian:6.1,lean,HZ=1000).
+    #[arg(long, value_name = "CONFIG")]
+    pub(crate) from: String,
+    /// Second configuration.
+    #[arg(long, value_name = "CONFIG")]
+    pub(crate) to: String,
+    /// Metric to explain: getpid_instructions, tick_instructions, ...
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: String,
+    /// Source of the kernels: debian:6.1, a tree, or an archive [default: that of the kernels to
+    /// build, or Debian's of the version in the file of the first configuration].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<SourceSpec>,
+    /// Experiment that measures it: built-in, or a TOML file; its first cell with the metric is used
+    /// [default: the built-in one for this metric].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) experiment: Option<String>,
+    /// Override a key of the experiment: workload=fifo, seconds=2. Can be repeated.
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// End after this number of builds, or after this time (30m, 2h); both ends are always built
+    /// [default: no limit].
+    #[arg(long, value_name = "N|TIME", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
+    /// Number of processes of a build to run in parallel [default: the number of CPUs].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// CPU time that QEMU may use to boot a guest, and to measure in addition to the measured time,
+    /// before the cell fails; in seconds or with a unit (2m).
+    #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
+    pub(crate) deadline: Nanos,
+}
+
+/// When `lab ablate` ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Budget {
+    /// After so many builds.
+    Builds(usize),
+    /// After that time.
+    Time(Nanos),
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// EXPERIMENT/NAME@KERNEL (any unambiguous part), or a prefix of a cached cell's hash as printed
     /// by `lab run` (6 or more digits).
@@ -307,6 +363,16 @@ pub(crate) struct BuildArgs {
     /// Look for a newer package of the source.
     #[arg(long)]
     pub(crate) fresh: bool,
+}
+
+/// A number of builds, or a time with its unit.
+fn budget(text: &str) -> Result<Budget, Cause> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let builds =
+            text.parse().map_err(|_| "expected a number of builds, or a time")?;
+        return Ok(Budget::Builds(builds));
+    }
+    Ok(Budget::Time(seconds(text)?))
 }
 
 /// A size in MiB: `512M`, `2G`.

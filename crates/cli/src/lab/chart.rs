@@ -1,6 +1,6 @@
 //! `--chart`: a bar chart of one metric of an experiment's cells.
 
-use experiments::suggest;
+use experiments::check_metric;
 use report::{Cells, chart_svg};
 use stats::MetricChart;
 
@@ -8,6 +8,7 @@ use crate::destination::Destination;
 use crate::lab;
 use crate::lab::args::ChartArgs;
 use crate::outcome::Failure;
+use crate::printing::say;
 
 /// A chart to draw.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +28,7 @@ impl ChartArgs {
         if !to.is_stdout() && file.extension().is_none_or(|ending| ending != "svg") {
             return Err(to.refuse("expected FILE.svg"));
         }
-        let known = lab::metric_keys();
-        if !known.contains(metric) {
-            return Err(unknown(metric, &known, "no cell has this metric"));
-        }
+        check_metric(metric, &lab::metric_keys())?;
         Ok(Some(Chart { to, metric }))
     }
 }
@@ -42,19 +40,12 @@ impl Chart<'_> {
             Some(chart) => self.to.write(&chart_svg(cells, &chart)),
             None => {
                 let keys = MetricChart::keys(cells.cells);
-                let why = format!("no cell of {} has this metric", cells.experiment);
-                Err(unknown(self.metric, &keys, &why))
+                if keys.is_empty() {
+                    say("there is no chart: no cell has a result");
+                    return Ok(());
+                }
+                Ok(check_metric(self.metric, &keys)?)
             }
         }
     }
-}
-
-/// The error for a metric that is not among these.
-fn unknown(metric: &str, known: &[String], why: &str) -> Failure {
-    let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    let hint = match names.is_empty() {
-        true => String::new(),
-        false => format!("; hint: {}", suggest(metric, &names)),
-    };
-    Failure::usage(format!("--metric {metric}: {why}{hint}"))
 }

@@ -150,43 +150,66 @@ fn same_bytes() {
     assert_eq!(build(&site, &[&name])["sha256"], built["sha256"]);
 }
 
-/// Check that kernels built one after another in the same folder, one after an interruption and one
-/// after a SIGKILL, have the same bytes as kernels built in empty folders, and that the second takes
-/// less CPU time there.
+/// Check that kernels built one after another in the same folder have the same bytes as kernels built
+/// in empty ones: after an interruption, and back to the first configuration; and that a build in a
+/// folder in which one was killed gives them, too.
 #[test]
 fn same_bytes_with_reused_objects() {
     let Some(site) = heavy("same_bytes_with_reused_objects") else { return };
-    const FIRST: &str = "build:debian:6.1,lean,HZ=1000,NO_HZ=off";
-    const HZ: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
-    const STOPPED: &str = "build:debian:6.1,lean,HZ=250,AUDIT=y";
-    const KILLED: &str = "build:debian:6.1,lean,HZ=1000,PREEMPT=full";
+    const FIRST: &str = "build:debian:6.1,lean,HZ=1000";
+    const SECOND: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off,AUDIT=y";
     let kernels = site.cache().join("kernels");
-    let forget = |folder: &Path| {
-        fs::remove_dir_all(folder).unwrap_or_default();
-        fs::create_dir_all(folder).unwrap();
-    };
     fs::remove_file(&kernels).unwrap(); // a link to those of all tests
-    fs::create_dir(&kernels).unwrap();
     let built = |name: &str| {
+        fs::remove_dir_all(&kernels).unwrap_or_default();
         let kernel = build(&site, &[name]);
         println!("{name}: {} ms of CPU time", kernel["build"]["cpu_ms"]);
-        let sha256 = kernel["sha256"].as_str().unwrap().to_owned();
-        (sha256, kernel["build"]["cpu_ms"].as_u64().unwrap())
+        kernel["sha256"].as_str().unwrap().to_owned()
     };
-    let first = built(FIRST);
-    let reused = built(HZ);
-    assert!(reused.1 < first.1, "{reused:?} {first:?}");
-    interrupt(&site, STOPPED, Signal::INT);
-    let stopped = built(STOPPED);
-    interrupt(&site, KILLED, Signal::KILL);
-    let killed = built(KILLED);
-    forget(&kernels);
-    assert_eq!(built(FIRST).0, first.0);
-    for (name, (sha256, _)) in [(HZ, reused), (STOPPED, stopped), (KILLED, killed)] {
-        forget(&kernels);
-        forget(&site.cache().join("builds"));
-        assert_eq!(built(name).0, sha256, "{name}");
+    let first = built(FIRST); // in an empty folder
+    interrupt(&site, SECOND, Signal::INT);
+    let second = built(SECOND);
+    assert_eq!(built(FIRST), first);
+    interrupt(&site, SECOND, Signal::KILL);
+    assert_eq!(built(SECOND), second); // in a folder that was emptied
+}
+
+/// Check that the two options of ten that change the cost of a tick are found, that the parts add up,
+/// and that the same command needs no build.
+#[test]
+fn ablates() {
+    let Some(site) = heavy("ablates") else { return };
+    const LEAN: &str = "build:debian:6.1,lean";
+    /// The first two have an effect on ticks; each concerns few files of the kernel.
+    const CHANGES: &str = "NO_HZ=off,CFS_BANDWIDTH=y,POSIX_MQUEUE=n,LOG_BUF_SHIFT=15,FHANDLE=n,\
+         IKCONFIG=n,PACKET=n,SIGNALFD=n,X86_MSR=n,CROSS_MEMORY_ATTACH=y";
+    let to = format!("{LEAN},{CHANGES}");
+    let ablate = |args: &[&str]| {
+        let metric = ["--metric", "tick_kernel_instructions", "--set", "workload=fifo"];
+        let ends = ["lab", "ablate", "--from", LEAN, "--to", &to, "--json"];
+        let output = site.output(&[&ends[..], &metric, args].concat());
+        let found: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+        println!("{found:#}");
+        (output.status.code(), found)
+    };
+    let sum = |found: &Value| {
+        let parts = found["contributions"].as_array().unwrap();
+        let parts = parts.iter().map(|part| part["difference"].as_f64().unwrap());
+        parts.sum::<f64>() + found["unexplained_sum"].as_f64().unwrap()
+    };
+    let (code, found) = ablate(&[]);
+    assert_eq!((code, found["ended"].is_null()), (Some(0), true));
+    assert_eq!(sum(&found), found["difference"].as_f64().unwrap());
+    let parts = found["contributions"].to_string();
+    assert!(parts.contains("\"CFS_BANDWIDTH\"") && parts.contains("\"HZ_PERIODIC\""));
+    let others = ["POSIX_MQUEUE", "FHANDLE", "IKCONFIG", "PACKET", "SIGNALFD", "X86_MSR"];
+    for without in others {
+        assert!(!parts.contains(&format!("\"{without}\"")), "{parts}");
     }
+    let (code, again) = ablate(&[]);
+    assert_eq!((code, &again["builds"]), (Some(0), &Value::from(0)));
+    assert_eq!(again["contributions"], found["contributions"]);
 }
 
 /// Begins a build, and ends it by a signal after some files were made.

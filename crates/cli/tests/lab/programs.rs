@@ -115,7 +115,7 @@ fn chart(site: &Site, folder: &Path, instructions: u64) {
     let refused = drawn("units_hz");
     let said = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("no cell of") && said.contains("guest_instructions"), "{said}");
+    assert!(said.contains("no metric") && said.contains("guest_instructions"), "{said}");
 }
 
 /// An experiment with a row for each of these: its name, and the keys of its program.

@@ -9,9 +9,10 @@ use strsim::levenshtein;
 const LETTERS_PER_CHANGE: usize = 3;
 
 /// The hint for an unknown name: similar known names, or else all.
-pub fn suggest(name: &str, known: &[&str]) -> String {
+pub(crate) fn suggest(name: &str, known: &[&str]) -> String {
     let similar = known.iter().filter(|known| is_similar(name, known));
-    let similar: Vec<&str> = similar.copied().collect();
+    let mut similar: Vec<&str> = similar.copied().collect();
+    similar.sort_by_key(|known| levenshtein(name, known)); // the nearest first
     match similar.as_slice() {
         [] => format!("there are {}", known.join(", ")),
         [one] => format!("there is {one}"),

@@ -1,4 +1,4 @@
-//! The folders in which make builds: one for each source, compiler and kind of base, kept for the
+//! The folders in which make builds: one for each source, compiler and kind of base, retained for the
 //! next build, which then makes again only what a changed option has an effect on.
 //!
 //! make decides that from the times of files, Kbuild from the commands and options that it has noted
@@ -26,7 +26,7 @@ use crate::lock::lock_or_stop;
 const STATE: &str = "noisefloor-state";
 /// A file that is created with the folder, and never changed.
 const CREATED: &str = "noisefloor-created";
-/// How many folders are kept, with the one in use: a lean kernel's has 0.5 GB.
+/// How many folders are retained, with the one in use: a lean kernel's has 0.5 GB.
 const KEPT: usize = 3;
 
 /// How the last run in a folder ended.

@@ -45,8 +45,8 @@ pub(crate) struct Definition {
     has_prompt: bool,
     /// The condition of that.
     visible: Option<Expression>,
-    /// Whether it is one of a choice.
-    in_choice: bool,
+    /// The number of the choice that it belongs to.
+    choice: Option<usize>,
 }
 
 /// All options of a tree.
@@ -87,7 +87,7 @@ impl Kconfig {
         if let Some(range) = &symbol.range {
             return format!("its range is {range}");
         }
-        match symbol.definitions.iter().any(|definition| definition.in_choice) {
+        match symbol.definitions.iter().any(|definition| definition.choice.is_some()) {
             true => "another option of the same choice is set".to_owned(),
             false => match config.value(name) {
                 Some(value) => format!("Kconfig made it {value}"),
@@ -98,6 +98,32 @@ impl Kconfig {
 }
 
 impl Symbol {
+    /// Whether a user can set it.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.definitions.iter().any(|definition| definition.has_prompt)
+    }
+
+    /// The number of the choice that it belongs to.
+    pub(crate) fn choice(&self) -> Option<usize> {
+        self.definitions.iter().find_map(|definition| definition.choice)
+    }
+
+    /// The options in the conditions of its definitions and prompts.
+    pub(crate) fn dependencies(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for definition in &self.definitions {
+            for condition in definition.depends.iter().chain(&definition.visible) {
+                condition.add_names(&mut names);
+            }
+        }
+        names
+    }
+
+    /// The options that select it.
+    pub(crate) fn selecting(&self) -> impl Iterator<Item = &str> {
+        self.selected_by.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Why it is set although it should not be.
     fn explain_set(&self, config: &Config) -> String {
         let is_active = |(name, when): &&(String, Option<Expression>)| {
@@ -111,7 +137,11 @@ impl Symbol {
             .map(|(name, _)| name.as_str())
             .collect();
         match selecting.as_slice() {
-            [] if self.definitions.iter().any(|definition| definition.in_choice) => {
+            [] if self
+                .definitions
+                .iter()
+                .any(|definition| definition.choice.is_some()) =>
+            {
                 "one option of its choice is always set".to_owned()
             }
             [] if self.definitions.iter().all(|definition| !definition.has_prompt) => {

@@ -1,9 +1,9 @@
-//! Runs of make in a folder of its own, see `folder`, with a fixed environment, so that the same inputs give the
-//! same image.
+//! Runs of make in a folder of its own (`folder`), with a fixed environment, so that the same inputs
+//! give the same image.
 //!
 //! All output goes to a file, from which progress and the first error are read. The processes end
-//! with this one. When it is stopped, make gets SIGTERM and removes the files it was writing, so
-//! that a later run can continue. See `Documentation/kbuild/reproducible-builds.rst` of the
+//! with this one. When it is stopped, all of them get SIGINT, and make removes the files that were
+//! written, so that a later run can continue. See `Documentation/kbuild/reproducible-builds.rst` of the
 //! kernel.
 
 use std::fs::{self, File};
@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use isolate::{Ending, Program};
@@ -36,6 +37,8 @@ const REPORTS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_s
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest error that is quoted, in characters.
 const QUOTE_MAX: usize = 300;
+/// The interval at which the end of the last process is noticed.
+const SURVIVORS: Duration = Duration::from_millis(10);
 /// A disk with less is full.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 
@@ -192,16 +195,20 @@ impl BuildEnd {
     }
 }
 
-/// Ends make, which removes unfinished files. Returns whether it did so with all of its processes;
-/// what remains is killed when it is dropped.
+/// Ends make and all that it runs as Ctrl-C does in a terminal, upon which make removes unfinished
+/// files: with SIGTERM, the compilers would survive, and write on. Returns whether all ended by
+/// themselves; what remains is killed when it is dropped.
 fn is_stopped(program: &mut Program) -> bool {
-    program.signal(Signal::TERM.as_raw());
+    program.signal_group(Signal::INT);
     let begun = Instant::now();
+    let mut has_ended = false;
     while begun.elapsed() < GRACE {
         match program.ended() {
-            Ok(Some(ending)) => return !ending.is_survived,
+            Ok(Some(ending)) if !ending.is_survived => return true,
+            Ok(Some(_)) => has_ended = true,
+            Ok(None) if has_ended => thread::sleep(SURVIVORS),
             Ok(None) => wait(program),
-            Err(_) => return false,
+            Err(_) => return has_ended,
         }
     }
     false

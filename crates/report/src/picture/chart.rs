@@ -88,7 +88,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &ChartPanel<'_>, unit: Unit) {
 }
 
 fn draw_bar(canvas: &mut Canvas, bar: &ChartBar<'_>, panel: &ChartPanel<'_>, unit: Unit) {
-    canvas.text("kernel", BARS - SPACE, 15.0, &end_of(bar.kernel, KERNEL));
+    canvas.text("kernel", BARS - SPACE, 15.0, &label(bar.kernel));
     let figures = figures(bar, unit);
     let width = bar.value.map_or(0.0, |value| on_scale(value, panel));
     if bar.value.is_some() {
@@ -127,6 +127,12 @@ fn step(largest: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= least);
     factor.unwrap_or(10.0) * power
+}
+
+/// A kernel's own name if the experiment gives it one, or as much of the requested one as fits.
+fn label(kernel: &str) -> String {
+    let own = kernel.rsplit_once(",name=").map(|(_, own)| own);
+    end_of(own.unwrap_or(kernel), KERNEL)
 }
 
 /// The end of a name that is too long: there the kernels of an experiment differ.
@@ -202,9 +208,10 @@ mod tests {
         assert!(step(0.0).is_infinite() && step(f64::NAN).is_infinite());
     }
 
-    /// Check that long names keep their end.
+    /// Check that long names keep their end, and that a kernel's own name is preferred.
     #[test]
     fn long_names() {
+        assert_eq!(label("build:debian:6.1,lean,AUDIT=n,name=quiet"), "quiet");
         assert_eq!(end_of("abcdef", 6), "abcdef");
         assert_eq!(end_of("abcdef", 4), "…def");
     }

@@ -2,6 +2,7 @@
 //!
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
+pub(crate) mod ablation;
 pub(crate) mod calls;
 pub(crate) mod grid;
 pub(crate) mod idle_by_hz;

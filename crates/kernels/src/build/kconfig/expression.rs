@@ -54,6 +54,19 @@ impl Expression {
         }
     }
 
+    /// Adds the names in it, of options or constants.
+    pub(crate) fn add_names<'a>(&'a self, names: &mut Vec<&'a str>) {
+        match self {
+            Self::Name(name) => names.push(name),
+            Self::Compare(left, _, right) => names.extend([left.as_str(), right]),
+            Self::Not(inner) => inner.add_names(names),
+            Self::And(left, right) | Self::Or(left, right) => {
+                left.add_names(names);
+                right.add_names(names);
+            }
+        }
+    }
+
     /// The option that it consists of, if it does.
     fn option(&self) -> Option<&str> {
         let Self::Name(name) = self else { return None };

@@ -11,14 +11,16 @@ const DEPTH_MAX: usize = 32;
 
 /// Reads a file of the tree and all that it includes.
 pub(super) fn read(tree: &Path, file: &str) -> HashMap<String, Symbol> {
-    let mut reader = Reader { tree, symbols: HashMap::new(), blocks: Vec::new() };
+    let mut reader =
+        Reader { tree, symbols: HashMap::new(), blocks: Vec::new(), choices: 0 };
     reader.file(file, 0);
     reader.symbols
 }
 
 /// A block, with the conditions of all that is in it.
 struct Block {
-    is_choice: bool,
+    /// Its number, if it is a choice.
+    choice: Option<usize>,
     depends: Vec<Expression>,
 }
 
@@ -36,6 +38,8 @@ struct Reader<'a> {
     tree: &'a Path,
     symbols: HashMap<String, Symbol>,
     blocks: Vec<Block>,
+    /// The number of choices so far.
+    choices: usize,
 }
 
 impl Reader<'_> {
@@ -72,21 +76,22 @@ impl Reader<'_> {
 
     /// Begins or ends a block or an option.
     fn begin(&mut self, keyword: &str, rest: &str) -> Entry {
-        let mut block = |is_choice, depends| {
-            self.blocks.push(Block { is_choice, depends });
+        let mut block = |choice, depends| {
+            self.blocks.push(Block { choice, depends });
         };
         match keyword {
             "config" | "menuconfig" => {
                 let depends = self.blocks.iter().flat_map(|b| b.depends.clone());
                 let depends = depends.collect();
-                let in_choice = self.blocks.iter().any(|block| block.is_choice);
-                let definition =
-                    Definition { depends, in_choice, ..Definition::default() };
+                let choice = self.blocks.iter().find_map(|block| block.choice);
+                let definition = Definition { depends, choice, ..Definition::default() };
                 return Entry::Option(rest.to_owned(), definition);
             }
-            "if" => block(false, Expression::parse(rest).into_iter().collect()),
+            "if" => block(None, Expression::parse(rest).into_iter().collect()),
             "menu" | "choice" => {
-                block(keyword == "choice", Vec::new());
+                let choice = (keyword == "choice").then_some(self.choices);
+                self.choices += usize::from(choice.is_some());
+                self.blocks.push(Block { choice, depends: Vec::new() });
                 return Entry::Block;
             }
             "comment" => return Entry::Other,

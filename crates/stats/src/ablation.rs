@@ -1,0 +1,451 @@
+//! Which of several changes make the difference of a metric between two states, by testing ever
+//! smaller sets of them.
+//!
+//! The changes are made in a fixed order, so that the states between the two form a path. An interval
+//! of the path at whose ends the metric differs is halved, the one with the largest difference first,
+//! until it contains a single change; intervals with the same value at both ends are left out. This is
+//! delta debugging with numbers instead of a verdict (Zeller and Hildebrandt, "Simplifying and
+//! Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002): a state that cannot be tested is
+//! unresolved there and here, and its interval is divided elsewhere.
+//!
+//! The contribution of a change is the difference between its two ends, so that contributions and what
+//! remains add up to the whole. Where changes interact it depends on the order; so it is compared with
+//! the difference that the change makes alone, and as the last one.
+//!
+//! Cannot see changes in the same interval whose effects cancel exactly.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// An option that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OptionChange {
+    /// Its name.
+    pub name: String,
+    /// Its value in the first state: `n` if it has none.
+    pub from: String,
+    /// Its value in the second state.
+    pub to: String,
+}
+
+/// Options that are changed together: one, or all of a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct OptionsChange(pub Vec<OptionChange>);
+
+/// The result of a test of a state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tested {
+    /// The value of the metric.
+    Value(f64),
+    /// The state cannot be tested, for that reason.
+    Unresolved(String),
+    /// It was not tested, and no other is to be.
+    Ended(Ended),
+}
+
+/// Why tests ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// The number of builds or the time is used up.
+    Budget,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Changes that make a part of the difference: one, or several that cannot be tested apart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contribution {
+    /// The changes.
+    pub changes: Vec<OptionsChange>,
+    /// Their difference, with the changes before them.
+    pub difference: f64,
+    /// Their difference alone in the first state; unknown if it was not tested.
+    pub alone: Option<f64>,
+    /// Their difference as the last ones, in the second state.
+    pub last: Option<f64>,
+}
+
+impl Contribution {
+    /// Whether the difference is known to depend on other changes.
+    pub fn interacts(&self) -> bool {
+        [self.alone, self.last].iter().flatten().any(|other| *other != self.difference)
+    }
+}
+
+/// Changes whose difference was not examined further.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unexplained {
+    /// The changes.
+    pub changes: Vec<OptionsChange>,
+    /// Their difference together.
+    pub difference: f64,
+}
+
+/// A state that could not be tested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unresolved {
+    /// The number of changes that were made in it.
+    pub made: usize,
+    /// The reason.
+    pub why: String,
+}
+
+/// The parts of a difference. `difference` is the sum of the contributions and `unexplained_sum`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ablation {
+    /// The metric in the first state; unknown if there is no change, because none was tested.
+    pub from: Option<f64>,
+    /// The metric in the second state.
+    pub to: Option<f64>,
+    /// The difference.
+    pub difference: f64,
+    /// By how much the metric may differ without a reason; smaller differences are not examined.
+    pub tolerance: f64,
+    /// The number of changes.
+    pub changes: usize,
+    /// The number of changes in intervals without a difference.
+    pub without_effect: usize,
+    /// The parts, the largest first.
+    pub contributions: Vec<Contribution>,
+    /// What remains.
+    pub unexplained: Vec<Unexplained>,
+    /// Its sum.
+    pub unexplained_sum: f64,
+    /// The states that could not be tested.
+    pub unresolved: Vec<Unresolved>,
+    /// Why tests ended early, if they did.
+    pub ended: Option<Ended>,
+}
+
+impl Ablation {
+    /// Of two states without a change.
+    pub fn of_equal() -> Self {
+        Self {
+            from: None,
+            to: None,
+            difference: 0.0,
+            tolerance: 0.0,
+            changes: 0,
+            without_effect: 0,
+            contributions: Vec::new(),
+            unexplained: Vec::new(),
+            unexplained_sum: 0.0,
+            unresolved: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// Divides the difference between two states. `test` gets the indices of the changes that are
+    /// made; the state of none has the value `from`, that of all `to`.
+    ///
+    /// # Errors
+    /// Those of `test`.
+    pub fn of<E>(
+        changes: &[OptionsChange],
+        [from, to]: [f64; 2],
+        tolerance: f64,
+        test: &mut dyn FnMut(&[usize]) -> Result<Tested, E>,
+    ) -> Result<Self, E> {
+        let points = BTreeMap::from([(0, Some(from)), (changes.len(), Some(to))]);
+        let (unresolved, ended) = (Vec::new(), None);
+        let mut path = Path { points, tolerance, unresolved, ended };
+        path.divide(test)?;
+        let mut parts = path.parts();
+        parts.sort_by(|one, other| other.size().total_cmp(&one.size()));
+        let (found, rest): (Vec<Interval>, Vec<Interval>) =
+            parts.iter().partition(|part| path.is_final(part));
+        let mut contributions = Vec::new();
+        for part in &found {
+            contributions.push(path.contribution(part, changes, [from, to], test)?);
+        }
+        let unexplained: Vec<Unexplained> = rest
+            .iter()
+            .filter(|part| part.difference != 0.0)
+            .map(|part| Unexplained {
+                changes: changes[part.begin..part.end].to_vec(),
+                difference: part.difference,
+            })
+            .collect();
+        let without_effect = rest.iter().filter(|part| part.difference == 0.0);
+        Ok(Self {
+            from: Some(from),
+            to: Some(to),
+            difference: to - from,
+            tolerance,
+            changes: changes.len(),
+            without_effect: without_effect.map(|part| part.end - part.begin).sum(),
+            contributions,
+            unexplained_sum: unexplained.iter().map(|part| part.difference).sum(),
+            unexplained,
+            unresolved: path.unresolved,
+            ended: path.ended,
+        })
+    }
+}
+
+/// The changes from `begin` to before `end`, and the difference that they make.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    begin: usize,
+    end: usize,
+    difference: f64,
+}
+
+impl Interval {
+    fn size(&self) -> f64 {
+        self.difference.abs()
+    }
+}
+
+/// The states that were tested: those with the first changes, by their number.
+struct Path {
+    /// The values; `None` where the state cannot be tested.
+    points: BTreeMap<usize, Option<f64>>,
+    tolerance: f64,
+    unresolved: Vec<Unresolved>,
+    ended: Option<Ended>,
+}
+
+impl Path {
+    /// Tests states until every difference is that of a change, or none remains to be tested.
+    fn divide<E>(
+        &mut self,
+        test: &mut dyn FnMut(&[usize]) -> Result<Tested, E>,
+    ) -> Result<(), E> {
+        while let Some(next) = self.next() {
+            let made: Vec<usize> = (0..next).collect();
+            match test(&made)? {
+                Tested::Value(value) => {
+                    self.points.insert(next, Some(value));
+                }
+                Tested::Unresolved(why) => {
+                    self.points.insert(next, None);
+                    self.unresolved.push(Unresolved { made: next, why });
+                }
+                Tested::Ended(ended) => {
+                    self.ended = Some(ended);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state to test next: in the interval with the largest difference.
+    fn next(&self) -> Option<usize> {
+        let mut parts = self.parts();
+        parts.retain(|part| part.size() > self.tolerance);
+        parts.sort_by(|one, other| other.size().total_cmp(&one.size()));
+        parts.iter().find_map(|part| self.middle(part))
+    }
+
+    /// The middle of the longest gap between tested states; `None` if all are tested.
+    fn middle(&self, part: &Interval) -> Option<usize> {
+        let tested: Vec<usize> =
+            self.points.range(part.begin..=part.end).map(|(at, _)| *at).collect();
+        let gaps = tested.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+        // The first of several.
+        let longest = gaps.rev().max_by_key(|(length, _)| *length);
+        longest.filter(|(length, _)| *length > 1).map(|(length, at)| at + length / 2)
+    }
+
+    /// The intervals between states with a value.
+    fn parts(&self) -> Vec<Interval> {
+        let known: Vec<(usize, f64)> =
+            self.points.iter().filter_map(|(at, value)| Some((*at, (*value)?))).collect();
+        let part = |pair: &[(usize, f64)]| Interval {
+            begin: pair[0].0,
+            end: pair[1].0,
+            difference: pair[1].1 - pair[0].1,
+        };
+        known.windows(2).map(part).collect()
+    }
+
+    /// Whether a difference is that of a change, or of changes that cannot be tested apart.
+    fn is_final(&self, part: &Interval) -> bool {
+        part.size() > self.tolerance && self.middle(part).is_none()
+    }
+
+    /// A part, with the differences that it makes alone and as the last one.
+    fn contribution<E>(
+        &mut self,
+        part: &Interval,
+        changes: &[OptionsChange],
+        [from, to]: [f64; 2],
+        test: &mut dyn FnMut(&[usize]) -> Result<Tested, E>,
+    ) -> Result<Contribution, E> {
+        let Interval { begin, end, difference } = *part;
+        let own: Vec<usize> = (begin..end).collect();
+        let others: Vec<usize> = (0..begin).chain(end..changes.len()).collect();
+        let alone = match begin {
+            0 => Some(difference),
+            _ => self.value(&own, test)?.map(|value| value - from),
+        };
+        let last = match end == changes.len() {
+            true => Some(difference),
+            false => self.value(&others, test)?.map(|value| to - value),
+        };
+        let changes = changes[begin..end].to_vec();
+        Ok(Contribution { changes, difference, alone, last })
+    }
+
+    /// The value of a state beside the path, unless tests have ended.
+    fn value<E>(
+        &mut self,
+        made: &[usize],
+        test: &mut dyn FnMut(&[usize]) -> Result<Tested, E>,
+    ) -> Result<Option<f64>, E> {
+        if self.ended.is_some() {
+            return Ok(None);
+        }
+        Ok(match test(made)? {
+            Tested::Value(value) => Some(value),
+            Tested::Unresolved(why) => {
+                self.unresolved.push(Unresolved { made: made.len(), why });
+                None
+            }
+            Tested::Ended(ended) => {
+                self.ended = Some(ended);
+                None
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn changes(count: usize) -> Vec<OptionsChange> {
+        let change = |index| {
+            let (from, to) = ("n".to_owned(), "y".to_owned());
+            OptionsChange(vec![OptionChange { name: format!("O{index}"), from, to }])
+        };
+        (0..count).map(change).collect()
+    }
+
+    /// The parts of a difference, and the number of tests.
+    fn ablate(
+        count: usize,
+        tolerance: f64,
+        budget: usize,
+        metric: &dyn Fn(&BTreeSet<usize>) -> Option<f64>,
+    ) -> (Ablation, usize) {
+        let value = |made: &[usize]| metric(&made.iter().copied().collect());
+        let all: Vec<usize> = (0..count).collect();
+        let ends = [value(&[]).unwrap(), value(&all).unwrap()];
+        let mut tests = 0;
+        let mut test = |made: &[usize]| -> Result<Tested, Infallible> {
+            if tests == budget {
+                return Ok(Tested::Ended(Ended::Budget));
+            }
+            tests += 1;
+            let unresolved = || Tested::Unresolved("does not boot".to_owned());
+            Ok(value(made).map_or_else(unresolved, Tested::Value))
+        };
+        let Ok(found) = Ablation::of(&changes(count), ends, tolerance, &mut test);
+        let sum: f64 = found.contributions.iter().map(|part| part.difference).sum();
+        assert_eq!(sum + found.unexplained_sum, found.difference, "{found:?}");
+        (found, tests)
+    }
+
+    fn names(changes: &[OptionsChange]) -> Vec<&str> {
+        changes.iter().flat_map(|change| &change.0).map(|one| one.name.as_str()).collect()
+    }
+
+    fn parts(found: &Ablation) -> Vec<(Vec<&str>, f64)> {
+        let part = |part: &'_ Contribution| part.difference;
+        found.contributions.iter().map(|one| (names(&one.changes), part(one))).collect()
+    }
+
+    const ENDLESS: usize = usize::MAX;
+
+    /// Check that a sum of contributions is found with few tests, ranked, and that all other changes
+    /// are without effect.
+    #[test]
+    fn sums() {
+        let weights = [(3, 5.0), (70, -28.0), (99, 1.0)];
+        let metric = |made: &BTreeSet<usize>| {
+            let of = weights.iter().filter(|(index, _)| made.contains(index));
+            Some(100.0 + of.map(|(_, weight)| weight).sum::<f64>())
+        };
+        let (found, tests) = ablate(128, 0.0, ENDLESS, &metric);
+        let expected = [(vec!["O70"], -28.0), (vec!["O3"], 5.0), (vec!["O99"], 1.0)];
+        assert_eq!(parts(&found), expected);
+        assert!(found.contributions.iter().all(|part| !part.interacts()));
+        assert_eq!((found.without_effect, found.ended), (125, None));
+        assert!(tests <= 3 * 7 + 6, "{tests}");
+    }
+
+    /// Check that two changes with an effect only together are both named, and marked.
+    #[test]
+    fn interactions() {
+        let metric = |made: &BTreeSet<usize>| {
+            Some(if made.contains(&2) && made.contains(&5) { 10.0 } else { 0.0 })
+        };
+        let (found, _) = ablate(8, 0.0, ENDLESS, &metric);
+        let [part] = found.contributions.as_slice() else { panic!("{found:?}") };
+        assert_eq!(names(&part.changes), ["O5"]);
+        assert_eq!((part.alone, part.last), (Some(0.0), Some(10.0)));
+        assert!(part.interacts());
+    }
+
+    /// Check that changes that cannot be tested apart are one part, and that others are still found.
+    #[test]
+    fn dependencies() {
+        let metric = |made: &BTreeSet<usize>| {
+            let inside = (2..6).filter(|index| made.contains(index)).count();
+            let is_testable = inside == 0 || inside == 4;
+            let last = if made.contains(&7) { 1.0 } else { 0.0 };
+            is_testable.then_some(if inside == 4 { 7.0 } else { 0.0 } + last)
+        };
+        let (found, _) = ablate(8, 0.0, ENDLESS, &metric);
+        let expected = [(vec!["O2", "O3", "O4", "O5"], 7.0), (vec!["O7"], 1.0)];
+        assert_eq!(parts(&found), expected);
+        assert_eq!(found.unresolved.len(), 3);
+        assert_eq!(found.unresolved[0].why, "does not boot");
+    }
+
+    /// Check that a budget leaves the smaller differences unexplained, and names their changes.
+    #[test]
+    fn budgets() {
+        let metric = |made: &BTreeSet<usize>| {
+            let weight = |index: &usize| if *index == 1 { 100.0 } else { 1.0 };
+            Some(made.iter().map(weight).sum())
+        };
+        let (found, tests) = ablate(16, 0.0, 4, &metric);
+        assert_eq!((tests, found.ended), (4, Some(Ended::Budget)));
+        assert_eq!(parts(&found)[0], (vec!["O1"], 100.0));
+        assert_eq!(found.contributions[0].alone, None);
+        assert_eq!(found.unexplained_sum, 14.0);
+        let unexplained = found.unexplained.iter().map(|rest| rest.changes.len());
+        assert_eq!(unexplained.sum::<usize>(), 14);
+        let (found, _) = ablate(16, 0.0, 0, &metric);
+        assert_eq!((found.contributions.len(), found.unexplained_sum), (0, 115.0));
+    }
+
+    /// Check that differences within the tolerance are not examined, and stay unexplained.
+    #[test]
+    fn tolerances() {
+        let metric = |made: &BTreeSet<usize>| {
+            let weight = |index: &usize| if *index == 6 { 50.0 } else { 0.5 };
+            Some(made.iter().map(weight).sum())
+        };
+        let (found, _) = ablate(8, 4.0, ENDLESS, &metric);
+        assert_eq!(parts(&found), [(vec!["O6"], 50.0)]);
+        assert_eq!(found.unexplained_sum, 3.5);
+    }
+
+    /// Check that a single change is the whole difference without a test.
+    #[test]
+    fn one_change() {
+        let (found, tests) = ablate(1, 0.0, ENDLESS, &|made| Some(made.len() as f64));
+        assert_eq!((parts(&found), tests), (vec![(vec!["O0"], 1.0)], 0));
+    }
+}
