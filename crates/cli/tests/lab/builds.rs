@@ -177,7 +177,7 @@ fn same_bytes_with_reused_objects() {
 fn ablates() {
     let Some(site) = heavy("ablates") else { return };
     const LEAN: &str = "build:debian:6.1,lean";
-    /// The first has an effect on ticks, each concerns few files.
+    /// The first has an effect on ticks; each concerns few files of the kernel.
     const CHANGES: &str = "NO_HZ=off,CFS_BANDWIDTH=y,POSIX_MQUEUE=n,LOG_BUF_SHIFT=15,FHANDLE=n,\
          IKCONFIG=n,PACKET=n,SIGNALFD=n,X86_MSR=n,CROSS_MEMORY_ATTACH=y";
     let to = format!("{LEAN},{CHANGES}");
