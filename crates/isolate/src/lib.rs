@@ -28,7 +28,7 @@ pub use program::child::{
     may_have, may_order_threads, may_outrank, order_threads, tether,
 };
 pub use program::watchdog::{CHECK_INTERVAL, Starved, Watchdog};
-pub use program::{Ending, Program};
+pub use program::{Ending, Program, receive_interrupts};
 pub use settings::lease::{Lease, RestoreOutcome, RestoredSetting, restore};
 pub use settings::setting::Setting;
 pub use settings::state::{is_privileged, root_state_path};

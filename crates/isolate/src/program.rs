@@ -137,6 +137,20 @@ impl Program {
     }
 }
 
+/// Makes a command end on SIGINT by default even if this process ignores it, as the background jobs
+/// of a shell do.
+pub fn receive_interrupts(command: &mut Command) {
+    let receive = || {
+        // SAFETY: takes numbers only, and no handler is given.
+        match unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) } {
+            libc::SIG_ERR => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: between fork and exec, one async-signal-safe call is made.
+    unsafe { command.pre_exec(receive) };
+}
+
 /// The process group of a process: the third number behind the name in `/proc/PID/stat`, which may
 /// contain spaces and parentheses.
 fn group_of(pid: i32) -> Option<u32> {
@@ -218,6 +232,7 @@ mod tests {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sh -c 'echo ready; sleep 1000; true'; true"]);
         shell.stdout(std::process::Stdio::piped()).process_group(0);
+        receive_interrupts(&mut shell);
         let mut program = Program::start(&mut shell, &last_cpu(), None).unwrap();
         let output = program.supervisor.stdout.take().unwrap();
         let mut output = io::BufReader::new(output);

@@ -132,6 +132,7 @@ impl Make<'_> {
     fn command(&self, args: &[String]) -> Command {
         let mut command = Command::new("make");
         command.env_clear().envs(FIXED).stdin(Stdio::null()).process_group(0);
+        isolate::receive_interrupts(&mut command);
         let passed =
             PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(passed);
