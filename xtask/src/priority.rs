@@ -59,7 +59,8 @@ mod tests {
             let _ = Command::new("kill").arg(process.to_string()).status();
         }
         shell.wait().unwrap();
-        assert!(before.iter().all(|&priority| priority >= 5), "{before:?}");
+        // These tests may themselves have another nice value than 0.
+        assert!(before[0] == before[1] && before[0] != 0, "{before:?}");
         if after[0] != 0 {
             return println!("skipped: descendants: requires CAP_SYS_NICE");
         }
