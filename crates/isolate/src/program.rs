@@ -21,6 +21,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 use units::CpuSet;
 
+use crate::numeric_entries::numeric_entries;
 use crate::program::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
 use crate::program::watchdog::{Watchdog, make_ordinary};
 use crate::thread::{PreparedAffinity, set_inherited_fifo};
@@ -88,13 +89,14 @@ impl Program {
     /// only if the command was given a group of its own (`CommandExt::process_group`). Processes
     /// that start meanwhile are left out.
     pub fn signal_group(&self, signal: Signal) {
-        let supervisor = self.supervisor.id();
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        for pid in pids.filter(|pid: &i32| group_of(*pid) == Some(supervisor)) {
-            let pid = Pid::from_raw(pid)
-                .filter(|pid| *pid != Pid::from_child(&self.supervisor));
-            if let Some(pid) = pid {
+        let supervisor = Pid::from_child(&self.supervisor);
+        let pids = numeric_entries("/proc").into_iter();
+        let pids = pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        for pid in pids.filter(|pid| *pid != supervisor) {
+            // rustix panics for kernel threads, whose group is 0.
+            // SAFETY: takes a number only.
+            let group = unsafe { libc::getpgid(pid.as_raw_nonzero().get()) };
+            if group == supervisor.as_raw_nonzero().get() {
                 let _ = kill_process(pid, signal); // it may have ended
             }
         }
@@ -149,14 +151,6 @@ pub fn receive_interrupts(command: &mut Command) {
     };
     // SAFETY: between fork and exec, one async-signal-safe call is made.
     unsafe { command.pre_exec(receive) };
-}
-
-/// The process group of a process: the third number behind the name in `/proc/PID/stat`, which may
-/// contain spaces and parentheses.
-fn group_of(pid: i32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(2)?.parse().ok()
 }
 
 impl Drop for Program {
