@@ -122,12 +122,23 @@ fn difference(
     stop: &AtomicBool,
     output: Output,
 ) -> Result<ConfigDifference, Failure> {
+    let difference = with_fetch(stop, output, |fetch| {
+        let from = kernels.configuration(&specs[0], fetch)?;
+        let to = kernels.configuration(&specs[1], fetch)?;
+        kernels.difference(source, [&from, &to], fetch)
+    });
+    Ok(difference?)
+}
+
+/// Runs a step of a build, and reports its progress.
+fn with_fetch<T>(
+    stop: &AtomicBool,
+    output: Output,
+    step: impl FnOnce(&mut Fetch<'_>) -> Result<T, kernels::Error>,
+) -> Result<T, kernels::Error> {
     let mut watcher = Watcher::new(output.quiet);
     let mut say = |text: &str| watcher.say(text);
-    let mut fetch = Fetch { fresh: false, stop, say: &mut say };
-    let from = kernels.configuration(&specs[0], &mut fetch)?;
-    let to = kernels.configuration(&specs[1], &mut fetch)?;
-    Ok(kernels.difference(source, [&from, &to], &mut fetch)?)
+    step(&mut Fetch { fresh: false, stop, say: &mut say })
 }
 
 fn change(group: &[OptionDifference]) -> OptionsChange {
@@ -192,7 +203,9 @@ impl Bench<'_> {
         if self.is_limited && self.is_late() {
             return Ok(Tested::Ended(Ended::Budget));
         }
-        let made = self.with_fetch(|kernels, fetch| kernels.configuration(&spec, fetch));
+        let made = with_fetch(&self.stop, self.output, |fetch| {
+            self.kernels.configuration(&spec, fetch)
+        });
         let configuration = match made {
             Ok(configuration) => configuration,
             Err(error) => return untested(error),
@@ -226,7 +239,8 @@ impl Bench<'_> {
 
     fn build_and_measure(&mut self, spec: &BuildSpec) -> Result<Tested, Failure> {
         let name = spec.to_string();
-        let found = self.with_fetch(|kernels, fetch| kernels.find(&name, fetch));
+        let found =
+            with_fetch(&self.stop, self.output, |fetch| self.kernels.find(&name, fetch));
         if let Err(error) = found {
             return untested(error);
         }
@@ -270,17 +284,6 @@ impl Bench<'_> {
                 self.experiment.name()
             ))),
         }
-    }
-
-    /// Runs a step of a build, and reports its progress.
-    fn with_fetch<T>(
-        &self,
-        step: impl FnOnce(&Kernels, &mut Fetch<'_>) -> Result<T, kernels::Error>,
-    ) -> Result<T, kernels::Error> {
-        let mut watcher = Watcher::new(self.output.quiet);
-        let mut say = |text: &str| watcher.say(text);
-        let mut fetch = Fetch { fresh: false, stop: &self.stop, say: &mut say };
-        step(&self.kernels, &mut fetch)
     }
 
     fn say(&self, text: &str) {
