@@ -19,7 +19,7 @@ use ::lab::{Cache, Lab, Run};
 use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
-use stats::{CellSummary, ViolatedLimit};
+use stats::{ViolatedLimit, metrics_of};
 
 use crate::args::Output;
 use crate::lab::args::{
@@ -168,11 +168,10 @@ fn print_baseline(
 
 /// What is compared with limits.
 fn measured(cell: &Cell) -> Measured {
-    let metrics = CellSummary::of(cell).as_ref().map(stats::cell_metrics);
     Measured {
         kernel: cell.asked.clone(),
         cell: cell.name.clone(),
-        metrics: metrics.unwrap_or_default(),
+        metrics: metrics_of(cell),
     }
 }
 

@@ -174,9 +174,9 @@ impl Experiment {
             ends.push(end);
             is_selected
         });
-        match ends.iter().position(Result::is_ok) {
-            Some(_) => Ok(()),
-            None => ends.into_iter().next().unwrap_or(Ok(())),
+        match ends.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => ends.into_iter().next().unwrap_or(Ok(())),
         }
     }
 }

@@ -60,7 +60,7 @@ pub use explain::{
 pub use limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::{
     Better, Definition, Metric, Unit, cell_metric_keys, cell_metrics, definitions,
-    metrics,
+    metrics, metrics_of,
 };
 pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
 pub use summary::*;

@@ -11,12 +11,14 @@
 
 mod table;
 
-use units::{Cpu, PerSecond};
+use recording::Cell;
+use units::{Cpu, PerSecond, Ppm};
 
-use crate::IdleCost;
 use crate::metrics::table::{
     CALL, IdleRates, RARE, Reading, Row, Rows, exact, rare, within,
 };
+
+use crate::{CellSummary, IdleCost};
 
 pub use table::{Better, Definition, Unit, cell_metrics, metrics};
 pub(crate) use table::{
@@ -42,6 +44,16 @@ pub struct Metric {
 /// All metrics that recordings and cells can have.
 pub fn definitions() -> impl Iterator<Item = &'static Definition> {
     table::of_cells().chain(table::of_recordings())
+}
+
+/// The metrics of a cell; none if it was lost.
+pub fn metrics_of(cell: &Cell) -> Vec<Metric> {
+    CellSummary::of(cell).as_ref().map(cell_metrics).unwrap_or_default()
+}
+
+/// The difference of a value from another one, relative to that; `None` if that is zero.
+pub(crate) fn relative(value: f64, base: f64) -> Option<Ppm> {
+    (base != 0.0).then(|| Ppm::new((value - base) / base * 1e6))
 }
 
 /// The keys of all metrics that cells can have, with those of these calls.

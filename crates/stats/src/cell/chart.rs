@@ -4,8 +4,7 @@ use itertools::Itertools;
 use recording::{Cell, Ending};
 use units::Ppm;
 
-use crate::CellSummary;
-use crate::metrics::{Definition, Metric, cell_metrics};
+use crate::metrics::{Definition, Metric, metrics_of, relative};
 
 /// The values of a metric, as a chart shows them.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +61,7 @@ impl<'a> MetricChart<'a> {
 
     /// The keys of the metrics that some cell has.
     pub fn keys(cells: &[Cell]) -> Vec<String> {
-        cells.iter().flat_map(metrics).map(|metric| metric.key).unique().collect()
+        cells.iter().flat_map(metrics_of).map(|metric| metric.key).unique().collect()
     }
 }
 
@@ -77,13 +76,13 @@ impl<'a> ChartPanel<'a> {
         let first = cells.first().and_then(|(_, metric)| value(metric));
         let bar = |(at, (cell, metric)): (usize, &(&'a Cell, Option<&Metric>))| {
             let value = value(metric);
-            let base = first.filter(|base| at > 0 && *base != 0.0);
+            let base = first.filter(|_| at > 0);
             ChartBar {
                 kernel: &cell.asked,
                 value,
                 difference: value
                     .zip(base)
-                    .map(|(value, base)| Ppm::new((value / base - 1.0) * 1e6)),
+                    .and_then(|(value, base)| relative(value, base)),
                 is_lost: matches!(cell.ending, Ending::Lost { .. }),
             }
         };
@@ -93,10 +92,6 @@ impl<'a> ChartPanel<'a> {
     }
 }
 
-fn metrics(cell: &Cell) -> Vec<Metric> {
-    CellSummary::of(cell).as_ref().map(cell_metrics).unwrap_or_default()
-}
-
 fn metric(cell: &Cell, key: &str) -> Option<Metric> {
-    metrics(cell).into_iter().find(|metric| metric.key == key)
+    metrics_of(cell).into_iter().find(|metric| metric.key == key)
 }

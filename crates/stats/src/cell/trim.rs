@@ -9,6 +9,7 @@ use recording::Cell;
 use serde::Serialize;
 use units::Ppm;
 
+use crate::metrics::relative;
 use crate::{Better, CellSummary, Metric, Unit, cell_metrics};
 
 /// The metrics that are compared, the first that a cell has.
@@ -259,10 +260,6 @@ impl TrimCall {
         let (_, from) = base.calls.iter().find(|(other, _)| other == name)?;
         Some(Self { name: name.clone(), value: *value, difference: value - from })
     }
-}
-
-fn relative(own: f64, base: f64) -> Option<Ppm> {
-    (base != 0.0).then(|| Ppm::new((own - base) / base * 1e6))
 }
 
 /// The numbers of all cells of a kernel, without repeats.

@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use stats::{CellSummary, cell_metrics};
+use stats::metrics_of;
 
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
@@ -74,8 +74,7 @@ fn section(name: &str, cells: &[&Cell]) -> String {
 }
 
 fn numbers(cell: &Cell) -> Vec<(String, f64)> {
-    let found = CellSummary::of(cell).as_ref().map(cell_metrics).unwrap_or_default();
-    found.into_iter().map(|metric| (metric.key, metric.value)).collect()
+    metrics_of(cell).into_iter().map(|metric| (metric.key, metric.value)).collect()
 }
 
 /// Workload, machine, boot parameters and settings of a cell.
