@@ -178,7 +178,10 @@ impl Ablation {
             changes: changes.len(),
             without_effect: without_effect.map(|part| part.end - part.begin).sum(),
             contributions,
-            unexplained_sum: unexplained.iter().map(|part| part.difference).sum(),
+            // The sum of no numbers would be -0.
+            unexplained_sum: unexplained
+                .iter()
+                .fold(0.0, |sum, part| sum + part.difference),
             unexplained,
             unresolved: path.unresolved,
             ended: path.ended,
@@ -352,6 +355,7 @@ mod tests {
         let Ok(found) = Ablation::of(&changes(count), ends, tolerance, &mut test);
         let sum: f64 = found.contributions.iter().map(|part| part.difference).sum();
         assert_eq!(sum + found.unexplained_sum, found.difference, "{found:?}");
+        assert!(found.unexplained_sum != 0.0 || found.unexplained_sum.is_sign_positive());
         (found, tests)
     }
 
