@@ -108,8 +108,7 @@ fn figures(bar: &ChartBar<'_>, unit: Unit) -> String {
         (None, _) => "not measured".to_owned(),
         (Some(value), None) => number::in_unit(value, unit),
         (Some(value), Some(by)) => {
-            let percent = by.get() / 1e4;
-            format!("{} ({percent:+.1} %)", number::in_unit(value, unit))
+            format!("{} ({})", number::in_unit(value, unit), number::change(by))
         }
     }
 }

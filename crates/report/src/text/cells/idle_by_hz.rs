@@ -66,7 +66,7 @@ fn fields(load: &IdleLoad) -> [String; 5] {
         number::any(load.old_mhz, mhz),
         number::any(load.instructions_hz, number::bare_rate),
         number::any(load.timer_entries_hz, number::bare_rate),
-        number::any(load.deviation_ppm, |off| format!("{:+.2} %", off.get() / 1e4)),
+        number::any(load.deviation_ppm, number::change),
         number::any(load.saved, saved),
     ]
 }
