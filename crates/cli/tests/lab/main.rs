@@ -21,4 +21,5 @@ mod qemus;
 mod repeats;
 mod site;
 mod slices;
+mod trim;
 mod watched;
