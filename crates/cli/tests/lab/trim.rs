@@ -1,5 +1,7 @@
-//! The experiment `trim` as a whole: 22 kernels of base `debian`, which take hours of CPU time unless
-//! `target/tmp/lab/kernels` has them.
+//! The experiment `trim` as a whole: 22 kernels of base `debian`, which take hours of CPU time. With
+//! `NOISEFLOOR_TEST_CACHE` in the environment, kernels and cells that are in that cache are not made again.
+
+use std::env;
 
 use serde_json::Value;
 
@@ -12,7 +14,11 @@ use crate::site::text;
 #[test]
 fn every_step() {
     let Some(site) = heavy("every_step") else { return };
-    let output = site.output(&["lab", "run", "trim", "--json", "--quiet"]);
+    let mut command = site.tool(&["lab", "run", "trim", "--json", "--quiet"]);
+    command.envs(
+        env::var_os("NOISEFLOOR_TEST_CACHE").map(|cache| ("NOISEFLOOR_CACHE", cache)),
+    );
+    let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     let trim = &object["trim"][0];
