@@ -4,6 +4,7 @@
 mod builds;
 mod c_programs;
 mod cache;
+mod calls;
 mod counter;
 mod expected;
 mod gate;

@@ -4,7 +4,8 @@
 //! directly, not through wrappers that may answer without the kernel.
 //!
 //! # Caveats
-//! The cost of a fork depends on the process's mappings; the readings are excluded from the child.
+//! The cost of a fork depends on the process's mappings; the readings are excluded from the child, and
+//! free memory of the allocator is released before.
 //! A timer expires on time only with high-resolution timers; else at the next tick.
 
 use std::{io, ptr};
@@ -29,7 +30,10 @@ pub(crate) fn make(call: Call, cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<()
         Call::Pipe => partners::pipe(cpu, repeats),
         Call::Switch => partners::switch(cpu, repeats),
         Call::PageFault => page_fault(repeats),
-        Call::Fork => repeats.run("fork(2)", fork),
+        Call::Fork => {
+            release_free_memory();
+            repeats.run("fork(2)", fork)
+        }
         Call::Timer => timer(repeats),
     }
 }
@@ -63,6 +67,16 @@ fn page_fault(repeats: &mut Repeats<'_>) -> Result<(), Error> {
         next += page;
         Ok(())
     })
+}
+
+/// Returns the memory that the allocator holds without use to the kernel. A fork copies it, and how much
+/// it is depends on what was read before: the kernel's messages, for example.
+fn release_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointers, and leaves memory in use as it is.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 #[inline(always)]
