@@ -12,23 +12,12 @@ use serde_json::Value;
 
 use crate::site::{FOLDER, Site, TOOL, named, text};
 
-const LEAN: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
+pub(crate) const LEAN: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
 /// Timer interrupts of an idle CPU, and a call.
 const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"idle\"\nticks = { cpu = 0, duration = \"1s\" }\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
-
-/// Two steps on the kernel of [`LEAN`], with a call and late wake-ups. Both steps are quick to build.
-const STEPS: &str = "name = \"steps\"\n\
-     kernels = [{ source = \"debian:6.1\", options = { HZ = 40, NO_HZ = \"off\" } }]\n\
-     [[include]]\nexperiment = \"wake-delay\"\ncells = [\"highres=on fifo\"]\n\
-     [[workload]]\nname = \"calls\"\n\
-     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n\
-     [[step]]\nname = \"no-port\"\noptions = { DEVPORT = false }\n\
-     costs = \"no /dev/port\"\n\
-     [[step]]\nname = \"no-highres\"\n\
-     options = { CMDLINE_BOOL = true, CMDLINE = \"highres=off\" }\n";
 
 /// A site for a test that builds several kernels; `None`, with the reason printed, unless all tests
 /// are requested.
@@ -110,36 +99,6 @@ fn refused_options() {
         assert_eq!(output.status.code(), Some(2), "{option}: {said}");
         assert!(said.contains(part), "{option}: {said}");
     }
-}
-
-/// Check that steps are compared with their base: without high-resolution timers a thread wakes
-/// milliseconds later, alone and together; a device that nothing uses has no effect on that.
-#[test]
-fn steps_of_a_series() {
-    let Some(site) = heavy("steps_of_a_series") else { return };
-    let file = site.file("steps.toml", STEPS);
-    let output = site.output(&["lab", "run", &file, "--json", "--quiet"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["cells"].as_array().unwrap().len(), 8);
-    let trim = &object["trim"][0];
-    assert_eq!(trim["base"]["kernel"], LEAN);
-    assert!(trim["base"]["image_bytes"].as_u64().unwrap() > 1_000_000);
-    let late = |kernel: &Value| {
-        let of = |value: &&Value| value["metric"] == "late_ns_p50";
-        let late = kernel["values"].as_array().unwrap().iter().find(of).unwrap();
-        late["difference"].as_f64().unwrap()
-    };
-    let [port, slow] = trim["steps"].as_array().unwrap().as_slice() else {
-        panic!("{trim}")
-    };
-    assert!(late(&port["alone"]).abs() < 1e5, "{port}");
-    assert_eq!(
-        (&port["cumulated"], &port["costs"]),
-        (&port["alone"], &"no /dev/port".into())
-    );
-    assert!(late(&slow["alone"]) > 1e6, "{slow}");
-    assert!(late(&slow["cumulated"]) > 1e6, "{slow}");
 }
 
 /// Check that the same source in another folder, built in another folder, gives the same bytes.
