@@ -17,7 +17,6 @@ use units::{Cpu, PerSecond, Ppm};
 use crate::metrics::table::{
     CALL, IdleRates, RARE, Reading, Row, Rows, exact, rare, within,
 };
-
 use crate::{CellSummary, IdleCost};
 
 pub use table::{Better, Definition, Unit, cell_metrics, metrics};

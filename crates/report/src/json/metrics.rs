@@ -56,7 +56,7 @@ impl Serialize for Number {
 
 #[cfg(test)]
 mod tests {
-    use stats::{CellSummary, Summary, cell_metrics, metrics};
+    use stats::{Summary, metrics, metrics_of};
 
     use super::*;
     use crate::example::cell::tick_cost;
@@ -74,7 +74,6 @@ mod tests {
         assert!(noise["noise_ppm"]["0"].is_f64(), "{noise}");
         let cell =
             example::cell::cell("other", example::cell::OLD, tick_cost(&[2584], &[]));
-        let found = CellSummary::of(&cell).as_ref().map(cell_metrics);
-        assert_eq!(of(found.unwrap())["tick_instructions"], 2584);
+        assert_eq!(of(metrics_of(&cell))["tick_instructions"], 2584);
     }
 }
