@@ -21,8 +21,8 @@ const REFUSED: [&str; 6] =
     ["SERIAL_8250_CONSOLE", "BINFMT_ELF", "BLK_DEV_INITRD", "SYSFS", "PROC_FS", "UNIX"];
 
 /// Options of kernels that guests can use: the second has `/dev/port` only, the third the serial
-/// port.
-const USED: [&str; 3] = ["", ",X86_IOPL_IOPERM=n,DEVPORT=y", NO_PORT];
+/// port. Kconfig offers `/dev/port` with a bus only.
+const USED: [&str; 3] = ["", ",X86_IOPL_IOPERM=n,PCI=y,DEVPORT=y", NO_PORT];
 const NO_PORT: &str = ",X86_IOPL_IOPERM=n,DEVPORT=n";
 
 /// The name of a minimal kernel with those options.
