@@ -104,7 +104,8 @@ fn together(metrics: Vec<Metric>) -> Vec<Metric> {
 
 /// The rate of all CPUs together; unknown if one of them is.
 fn sum<S>(cpus: &[S], rate: fn(&S) -> Option<PerSecond>) -> Option<Reading> {
-    exact(cpus.iter().map(|cpu| Some(rate(cpu)?.get())).sum::<Option<f64>>(), f64::from)
+    let sum: Option<f64> = cpus.iter().map(|cpu| Some(rate(cpu)?.get())).sum();
+    exact(sum.map(|sum| sum + 0.0), f64::from) // the sum of no numbers would be -0
 }
 
 fn idle_rates(cost: &IdleCost) -> IdleRates {
