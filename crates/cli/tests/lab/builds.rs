@@ -47,6 +47,12 @@ fn can_build(test: &str) -> Option<Site> {
     Site::new()
 }
 
+/// The name of a minimal kernel with those options; a minute or two of CPU time.
+pub(crate) fn tiny(options: &str) -> String {
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/tiny.config");
+    format!("build:debian:6.1,none,{config}{options}")
+}
+
 /// Builds a kernel, and returns its description.
 fn build(site: &Site, args: &[&str]) -> Value {
     let args = [&["lab", "kernels", "build", "--json"][..], args].concat();
@@ -117,8 +123,7 @@ fn same_bytes() {
 #[test]
 fn same_bytes_with_reused_objects() {
     let Some(site) = heavy("same_bytes_with_reused_objects") else { return };
-    const FIRST: &str = "build:debian:6.1,lean,HZ=1000";
-    const SECOND: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off,AUDIT=y";
+    let [first_name, second_name] = [tiny(",HZ=1000"), tiny(",HZ=40,NO_HZ=off,AUDIT=y")];
     let kernels = site.cache().join("kernels");
     fs::remove_file(&kernels).unwrap(); // a link to those of all tests
     let built = |name: &str| {
@@ -127,12 +132,12 @@ fn same_bytes_with_reused_objects() {
         println!("{name}: {} ms of CPU time", kernel["build"]["cpu_ms"]);
         kernel["sha256"].as_str().unwrap().to_owned()
     };
-    let first = built(FIRST); // in an empty folder
-    interrupt(&site, SECOND, Signal::INT);
-    let second = built(SECOND);
-    assert_eq!(built(FIRST), first);
-    interrupt(&site, SECOND, Signal::KILL);
-    assert_eq!(built(SECOND), second); // in a folder that was emptied
+    let first = built(&first_name); // in an empty folder
+    interrupt(&site, &second_name, Signal::INT);
+    let second = built(&second_name);
+    assert_eq!(built(&first_name), first);
+    interrupt(&site, &second_name, Signal::KILL);
+    assert_eq!(built(&second_name), second); // in a folder that was emptied
 }
 
 /// Check that the two options of eleven that change the cost of a tick are found, that the parts add up,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::builds::heavy;
+use crate::builds::{heavy, tiny};
 use crate::site::{Site, text};
 
 /// A cell with a minimal measurement.
@@ -25,16 +25,10 @@ const REFUSED: [&str; 6] =
 const USED: [&str; 3] = ["", ",X86_IOPL_IOPERM=n,PCI=y,DEVPORT=y", NO_PORT];
 const NO_PORT: &str = ",X86_IOPL_IOPERM=n,DEVPORT=n";
 
-/// The name of a minimal kernel with those options.
-fn kernel(options: &str) -> String {
-    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/tiny.config");
-    format!("build:debian:6.1,none,{tiny}{options}")
-}
-
 /// Its image and configuration, copied to a folder of their own.
 fn files(site: &Site, options: &str) -> (PathBuf, PathBuf) {
     let folder = site.cache().join("images");
-    let args = ["lab", "kernels", "build", &kernel(options), "--json", "--output"];
+    let args = ["lab", "kernels", "build", &tiny(options), "--json", "--output"];
     let mut command = site.tool(&args);
     let output = command.arg(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -50,7 +44,7 @@ fn lean_kernels() {
     let Some(site) = heavy("lean_kernels") else { return };
     let file = site.file("short.toml", SHORT);
     for options in USED {
-        let kernel = kernel(options);
+        let kernel = tiny(options);
         let cells = site.cells(&[file.as_str(), "-k", &kernel, "--deadline", "60"], 0);
         assert_eq!(cells[0]["lost"], Value::Null, "{options}");
         assert!(!cells[0]["summary"].is_null(), "{options}");
@@ -67,7 +61,7 @@ fn refused_by_configuration() {
         let (image, config) = files(&site, &format!(",{option}=n"));
         assert!(config.exists());
         let image = image.to_str().unwrap().to_owned();
-        for kernel in [kernel(&format!(",{option}=n")), image] {
+        for kernel in [tiny(&format!(",{option}=n")), image] {
             let output = site.output(&["lab", "run", &file, "-k", &kernel]);
             let said = text(&output.stderr).replace('\n', " ");
             assert_eq!(output.status.code(), Some(2), "{option}: {said}");
@@ -87,7 +81,7 @@ fn of_32_bits() {
         assert_eq!(output.status.code(), Some(2), "{kernel}: {said}");
         assert!(said.contains("a 32-bit x86 kernel, and guests are x86-64"), "{said}");
     };
-    run(&kernel(",64BIT=n"));
+    run(&tiny(",64BIT=n"));
     let builds = fs::read_dir(site.cache().join("builds")).unwrap();
     let images = builds.map(|out| out.unwrap().path().join("arch/x86/boot/bzImage"));
     let image = images.into_iter().find(|image| image.exists()).unwrap();
