@@ -11,9 +11,11 @@ pub(crate) mod difference;
 pub(crate) mod folder;
 pub(crate) mod kconfig;
 pub(crate) mod make;
+pub(crate) mod sequence;
 pub(crate) mod source;
 pub(crate) mod tools;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +24,12 @@ use units::chain;
 
 use crate::build::base::BaseConfig;
 use crate::build::configure::{CONFIG, Request, wanted};
-use crate::build::difference::{ConfigDifference, other_hz};
+use crate::build::difference::{ConfigDifference, Values, other_hz, values};
 use crate::build::folder::Folder;
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
-use crate::build::source::{Sources, Tree};
+use crate::build::sequence::Objects;
+use crate::build::source::{Identities, Sources, Tree};
 use crate::build_error::BuildError;
 use crate::build_name::{Base, BuildSpec, SourceSpec};
 use crate::build_option::OptionValue;
@@ -82,6 +85,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) cache: &'a Path,
     pub(crate) debian: &'a Debian,
     pub(crate) store: &'a KernelStore,
+    pub(crate) identities: &'a Identities,
     pub(crate) jobs: usize,
 }
 
@@ -167,6 +171,59 @@ impl Builder<'_> {
         built
     }
 
+    /// The indices of requests in the order in which they are built the fastest: first what is not to
+    /// be built, then one folder after another. Those of a folder stay in the given order if nothing
+    /// was built in it yet, or if one has a mistake.
+    pub(crate) fn sequence(
+        &self,
+        specs: &[Option<BuildSpec>],
+        fetch: &mut Fetch<'_>,
+    ) -> Vec<usize> {
+        let (mut order, mut folders) = (Vec::new(), BTreeMap::<_, Vec<usize>>::new());
+        for (index, spec) in specs.iter().enumerate() {
+            match spec.as_ref().and_then(|spec| self.folder_of(spec, fetch)) {
+                Some(folder) => folders.entry(folder).or_default().push(index),
+                None => order.push(index),
+            }
+        }
+        for (folder, builds) in folders {
+            let requests = builds.iter().filter_map(|index| specs[*index].as_ref());
+            let requests: Vec<&BuildSpec> = requests.collect();
+            let sequence = self.sequence_in(&folder, &requests, fetch);
+            let sequence = sequence.unwrap_or_else(|| (0..builds.len()).collect());
+            order.extend(sequence.into_iter().map(|at| builds[at]));
+        }
+        order
+    }
+
+    /// The folder in which a kernel is to be built; `None` if it is cached, or cannot be built.
+    fn folder_of(&self, spec: &BuildSpec, fetch: &mut Fetch<'_>) -> Option<PathBuf> {
+        let order = self.order(spec, fetch).ok()?;
+        let key = order.key(&order.request.identity());
+        let is_built = matches!(self.store.recall_build(&key, &order.name), Ok(Some(_)));
+        (!is_built).then(|| self.cache.join("builds").join(order.folder()))
+    }
+
+    /// The order of at least two builds in one folder; `None` if nothing is known about them.
+    fn sequence_in(
+        &self,
+        folder: &Path,
+        specs: &[&BuildSpec],
+        fetch: &mut Fetch<'_>,
+    ) -> Option<Vec<usize>> {
+        if specs.len() < 2 {
+            return None;
+        }
+        let objects = Objects::read(folder).ok()?;
+        let (count, name) =
+            (specs.len(), "in the order in which they share most objects");
+        (fetch.say)(&format!("configuring {count} kernels, to build them {name}"));
+        let configured =
+            |spec: &&BuildSpec| Some(values(&self.configuration(spec, fetch).ok()?.text));
+        let configurations: Option<Vec<Values>> = specs.iter().map(configured).collect();
+        Some(objects.sequence(&configurations?))
+    }
+
     /// The configuration that Kconfig makes of a request; nothing is built.
     ///
     /// # Errors
@@ -198,7 +255,7 @@ impl Builder<'_> {
         [from, to]: [&Configuration; 2],
         fetch: &mut Fetch<'_>,
     ) -> Result<ConfigDifference, Error> {
-        let sources = Sources::new(self.cache, self.debian);
+        let sources = self.sources();
         let tree = sources.find(&BuildSpec::new(source.clone()), fetch)?;
         Ok(ConfigDifference::of(&from.text, &to.text, &Kconfig::read(&tree.path)))
     }
@@ -233,6 +290,10 @@ impl Builder<'_> {
         })
     }
 
+    fn sources(&self) -> Sources<'_> {
+        Sources::new(self.cache, self.debian, self.identities)
+    }
+
     /// What is to be built, after everything that can be checked at once.
     fn order<'a>(
         &self,
@@ -243,7 +304,7 @@ impl Builder<'_> {
         let failed = |cause| Error::Build(name.clone(), cause);
         tools::check().map_err(failed)?;
         let wanted = wanted(spec).map_err(failed)?;
-        let sources = Sources::new(self.cache, self.debian);
+        let sources = self.sources();
         let tree = sources.find(spec, fetch)?;
         let base = match &spec.base {
             Base::Lean => BaseConfig::lean(),

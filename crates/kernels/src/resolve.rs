@@ -13,6 +13,7 @@ use crate::apt::{self, Archive};
 use crate::build::Builder;
 use crate::build::Configuration;
 use crate::build::difference::ConfigDifference;
+use crate::build::source::Identities;
 use crate::build_name::{BuildSpec, SourceSpec};
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use units::chain;
@@ -34,6 +35,7 @@ pub struct Kernels {
     cache: PathBuf,
     debian: Debian,
     store: KernelStore,
+    identities: Identities,
     /// How many processes a build may run at once.
     jobs: usize,
 }
@@ -49,7 +51,7 @@ impl Kernels {
         let (debian, store) = (Debian::new(root, cache), KernelStore::new(cache));
         let (root, cache) = (root.to_owned(), cache.to_owned());
         let jobs = thread::available_parallelism().map_or(1, usize::from);
-        Self { root, cache, debian, store, jobs }
+        Self { root, cache, debian, store, identities: Identities::default(), jobs }
     }
 
     /// The kernels in the cache, one for each name that was resolved. They are not checked.
@@ -111,6 +113,22 @@ impl Kernels {
         self.builder().find(spec, fetch)
     }
 
+    /// The same names in the order in which their kernels are built the fastest: kernels of one source
+    /// are built in one folder, where a build makes again what differs from the last one.
+    pub fn in_build_order<'a>(
+        &self,
+        names: &[&'a str],
+        fetch: &mut Fetch<'_>,
+    ) -> Vec<&'a str> {
+        let build = |name: &&str| match KernelSpec::parse(name) {
+            Ok(KernelSpec::Build(build)) => Some(*build),
+            _ => None,
+        };
+        let specs: Vec<Option<BuildSpec>> = names.iter().map(build).collect();
+        let order = self.builder().sequence(&specs, fetch);
+        order.into_iter().map(|index| names[index]).collect()
+    }
+
     /// The configuration that Kconfig makes of a kernel to build; nothing is built.
     ///
     /// # Errors
@@ -150,8 +168,8 @@ impl Kernels {
     }
 
     fn builder(&self) -> Builder<'_> {
-        let Self { cache, debian, store, jobs, .. } = self;
-        Builder { cache, debian, store, jobs: *jobs }
+        let Self { cache, debian, store, identities, jobs, .. } = self;
+        Builder { cache, debian, store, identities, jobs: *jobs }
     }
 
     /// The same with that many processes at once for builds.

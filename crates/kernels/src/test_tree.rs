@@ -21,7 +21,8 @@ use crate::resolve::Kernels;
 use crate::{Error, Fetch, Kind, options};
 
 /// Kconfig drops `DROPPED`; `SLOW` waits in the first build of a folder, `BROKEN` fails, and an `HZ`
-/// of 10 is refused. The configuration says in the end how often `a.o` was made.
+/// of 10 is refused. The configuration says in the end how often `a.o` was made. Its sources mention
+/// `HZ`, in notes like Kbuild's.
 const MAKEFILE: &str = "\
 VERSION = 6
 PATCHLEVEL = 1
@@ -40,10 +41,13 @@ HZ.'; exit 1; fi
 \t@if grep -q SLOW=y $(CONFIG) && ! test -e $(O)/waits; then touch $(O)/waits; sleep 600; fi
 \t@mkdir -p $(O)/arch/x86/boot
 \t@cp image $(O)/arch/x86/boot/bzImage
+\t@mkdir -p $(O)/include/config
+\t@cp $(CONFIG) $(O)/include/config/auto.conf
 \t@cat $(O)/made >>$(CONFIG)
 $(O)/a.o:
 \t@echo '  CC      a.o'
 \t@echo '# made a.o' >>$(O)/made
+\t@echo '    $$(wildcard include/config/HZ) \\' >$(O)/.a.o.cmd
 \t@touch $@
 ";
 const KCONFIG: &str = "\
@@ -344,6 +348,27 @@ fn reuses_objects() {
     assert_eq!(made(",HZ=70"), 1);
     let log = fs::read_to_string(site.folders()[0].join("noisefloor-build.log")).unwrap();
     assert!(log.contains("a.o"), "{log}");
+}
+
+/// Check that kernels which have most objects in common with the last one come first, after those that
+/// are cached; and that the order stays where nothing was built, and with a mistake.
+#[test]
+fn build_order() {
+    let Some(site) = Site::new("build_order") else { return };
+    let name = |options: &str| site.spec(options).to_string();
+    let [built, near, far] = ["", ",NEEDED=y", ",HZ=40"].map(name);
+    let stop = AtomicBool::new(false);
+    let order = |names: &[&str]| {
+        let mut fetch = Fetch { fresh: false, stop: &stop, say: &mut |_| {} };
+        let order = site.kernels().in_build_order(names, &mut fetch);
+        order.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&[&far, &near, &built]), [&far, &near, &built].map(String::clone));
+    site.build("").0.unwrap();
+    let all = [far.as_str(), "debian:6.1", &near, &built];
+    assert_eq!(order(&all), ["debian:6.1", &built, &near, &far]);
+    let wrong = name(",DROPPED=y");
+    assert_eq!(order(&[&far, &near, &wrong]), [far.as_str(), &near, &wrong]);
 }
 
 /// Check that one of two builds of the same source waits for the other, and takes its result.

@@ -30,8 +30,8 @@ pub struct OptionDifference {
 /// The differences of two configurations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigDifference {
-    from: BTreeMap<String, String>,
-    to: BTreeMap<String, String>,
+    from: Values,
+    to: Values,
     groups: Vec<Vec<OptionDifference>>,
     /// Options that follow from others.
     derived: Vec<String>,
@@ -123,8 +123,11 @@ pub(crate) fn other_hz(text: &str) -> Option<u32> {
     (!is_offered_hz(hz)).then_some(hz)
 }
 
+/// The values of a configuration's options, as in the file.
+pub(crate) type Values = BTreeMap<String, String>;
+
 /// The values of a configuration's options.
-fn values(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn values(text: &str) -> Values {
     let value = |line: &str| {
         let name = option_name(line)?.to_owned();
         let value = line.split_once('=').map_or("n", |(_, value)| value.trim());
@@ -134,7 +137,7 @@ fn values(text: &str) -> BTreeMap<String, String> {
 }
 
 /// A value; options that are not visible are off.
-fn value<'a>(config: &'a BTreeMap<String, String>, name: &str) -> &'a str {
+pub(crate) fn value<'a>(config: &'a Values, name: &str) -> &'a str {
     config.get(name).map_or("n", String::as_str)
 }
 

@@ -5,6 +5,7 @@
 //! files. Packages and archives are unpacked once, into `sources/` of the cache. Nothing is ever
 //! written to a tree.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -54,16 +56,38 @@ impl Tree {
     }
 }
 
+/// The identities of trees in place, each read once: that takes seconds, and all kernels of a run are
+/// to be of the same source. A build of a tree that has changed since is refused.
+#[derive(Debug, Default)]
+pub(crate) struct Identities(Mutex<BTreeMap<PathBuf, String>>);
+
+impl Identities {
+    fn of(&self, tree: &Path, stop: &AtomicBool) -> Result<String, Error> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(identity) = known.get(tree) {
+            return Ok(identity.clone());
+        }
+        let identity = identity(tree, stop)?;
+        known.insert(tree.to_owned(), identity.clone());
+        Ok(identity)
+    }
+}
+
 /// The unpacked sources in a cache.
 pub(crate) struct Sources<'a> {
     folder: PathBuf,
     debian: &'a Debian,
+    identities: &'a Identities,
 }
 
 impl<'a> Sources<'a> {
     /// The sources in that cache; nothing is created yet.
-    pub(crate) fn new(cache: &Path, debian: &'a Debian) -> Self {
-        Self { folder: cache.join("sources"), debian }
+    pub(crate) fn new(
+        cache: &Path,
+        debian: &'a Debian,
+        identities: &'a Identities,
+    ) -> Self {
+        Self { folder: cache.join("sources"), debian, identities }
     }
 
     /// Finds the tree of a source: in place, in the cache, or by unpacking it.
@@ -86,7 +110,7 @@ impl<'a> Sources<'a> {
                     check_tree(path, path).map_err(build)?;
                     let path = std::path::absolute(path);
                     let path = path.map_err(|error| self.unusable(error))?;
-                    let identity = identity(&path, fetch.stop)?;
+                    let identity = self.identities.of(&path, fetch.stop)?;
                     (path, identity)
                 }
                 Ok(_) => self.archive(path, &name, fetch)?,

@@ -1,7 +1,7 @@
 //! From plans to cells that can run: packs their programs, finds their kernels, and selects the
 //! engine that runs their instructions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use agent::Task;
@@ -91,14 +91,19 @@ impl Lab {
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Found, Error> {
-        let names: Vec<&String> =
-            plans.iter().map(|plan| &plan.kernel).unique().collect();
+        let names = plans.iter().map(|plan| plan.kernel.as_str()).unique();
+        let mut names: VecDeque<&str> = names.collect();
         names.iter().try_for_each(|name| self.kernels.check_name(name))?;
         let mut found = Found::new();
         let mut lost = None;
-        for name in names {
+        while let Some(name) = names.pop_front() {
             let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
             let kernel = self.kernels.find(name, &mut fetch).map_err(Arc::new);
+            if found.is_empty() {
+                // The order of builds depends on the objects of the first one.
+                let rest = names.make_contiguous();
+                names = self.kernels.in_build_order(rest, &mut fetch).into();
+            }
             if let Err(error) = &kernel {
                 match error.kind() {
                     Kind::Unavailable | Kind::Kernel | Kind::Build => {
@@ -110,7 +115,7 @@ impl Lab {
                 }
                 lost.get_or_insert_with(|| Arc::clone(error));
             }
-            found.insert(name.clone(), kernel);
+            found.insert(name.to_owned(), kernel);
         }
         match lost.filter(|_| found.values().all(Result::is_err)) {
             Some(error) => Err(Error::Kernel(error)),
