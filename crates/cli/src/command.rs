@@ -46,7 +46,7 @@ Exit codes:
   4  measurement incomplete or unreliable; see the warnings
   70 internal error (bug)
 With lab check --source: 125 if the source does not build or boot; 128 + N
-instead of 3, 4 and 70.";
+instead of 2, 3, 4 and 70.";
 
 /// Measure OS noise and scheduling jitter on Linux, attribute it to its sources, isolate CPUs
 /// reversibly, and compare kernels exactly.

@@ -57,16 +57,20 @@ impl Outcome {
     /// The outcome of a check of a source: one that says nothing about it ends a bisection.
     pub(crate) fn or_end_of_bisection(self) -> Self {
         match self {
-            Self::Refused | Self::Doubtful | Self::Bug => {
-                Self::EndsBisection(self.code())
+            Self::Usage | Self::Refused | Self::Doubtful | Self::Bug => {
+                self.end_of_bisection()
             }
             Self::Done
             | Self::Exceeded
-            | Self::Usage
             | Self::Untestable
             | Self::EndsBisection(_)
             | Self::Program(_) => self,
         }
+    }
+
+    /// The outcome of a check of a source that failed, and so says nothing about it.
+    pub(crate) fn end_of_bisection(self) -> Self {
+        Self::EndsBisection(self.code())
     }
 
     /// The outcome with that exit code.

@@ -253,8 +253,10 @@ fn build_kind(cause: &BuildError) -> Kind {
         | BuildError::Value(..)
         | BuildError::Dropped(_)
         | BuildError::Hz(..) => Kind::Kernel,
-        BuildError::Tools(..) | BuildError::Run(..) => Kind::Unavailable,
-        BuildError::Failed { .. } | BuildError::Changed(_) => Kind::Build,
+        BuildError::Tools(..) | BuildError::Run(..) | BuildError::Changed(_) => {
+            Kind::Unavailable
+        }
+        BuildError::Failed { .. } => Kind::Build,
         BuildError::Full(_) | BuildError::Write(..) | BuildError::Spaces(_) => {
             Kind::Cache
         }

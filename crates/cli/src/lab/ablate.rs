@@ -68,7 +68,8 @@ pub(crate) fn run(args: &AblateArgs, output: Output) -> Result<Outcome, Failure>
         is_limited: false,
     };
     let ablation = bench.ablate(&changes)?;
-    let counts = [bench.tested.len(), bench.builds];
+    let is_measured = |tested: &&Tested| matches!(tested, Tested::Value(_));
+    let counts = [bench.tested.values().filter(is_measured).count(), bench.builds];
     asked.print(&ablation, bench.cell.as_deref().unwrap_or_default(), counts, output)?;
     Ok(if ablation.ended.is_some() { Outcome::Doubtful } else { Outcome::Done })
 }
@@ -99,7 +100,7 @@ fn source(args: &AblateArgs) -> Result<SourceSpec, Failure> {
     };
     match sources.iter().find(|other| *other != first) {
         Some(other) => Err(Failure::usage(format!(
-            "both configurations must be of one source, not of {first} and {other}"
+            "--source, --from and --to must have one source, not {first} and {other}"
         ))),
         None => Ok(first.clone()),
     }
@@ -198,8 +199,8 @@ impl Bench<'_> {
     /// The metric with these differences made. Equal configurations are measured once.
     fn test(&mut self, made: &[usize]) -> Result<Tested, Failure> {
         let spec = self.kernels.between(self.source, &self.difference, made)?;
-        let options = self.difference.groups().len();
-        self.say(&format!("{} of {options} options changed", made.len()));
+        let all = self.difference.groups().len();
+        self.say(&format!("a kernel with {} of {all} changes", made.len()));
         if self.is_limited && self.is_late() {
             return Ok(Tested::Ended(Ended::Budget));
         }

@@ -1,8 +1,8 @@
 //! `noisefloor lab check FILE --source TREE`, for `git bisect run`: builds the tree, and checks it.
 //!
 //! `git bisect run` takes 0 as good, 125 as "cannot be tested", and every other code below 128 as
-//! bad; from 128 on it ends (`git-bisect(1)`). So a failure that says nothing about the tree has a
-//! code from 128 on; usage errors keep theirs, since they come before the first build.
+//! bad; from 128 on it ends (`git-bisect(1)`). So a failure, which says nothing about the tree, has a
+//! code from 128 on.
 
 use ::lab::{Cache, Observer};
 use experiments::Experiment;
@@ -24,16 +24,25 @@ pub(crate) fn run(
     source: &SourceSpec,
     output: Output,
 ) -> Result<Outcome, Failure> {
+    let checked = checked(args, source, output);
+    checked.map_err(|failure| failure.map_outcome(Outcome::end_of_bisection))
+}
+
+fn checked(
+    args: &CheckArgs,
+    source: &SourceSpec,
+    output: Output,
+) -> Result<Outcome, Failure> {
     let experiment = read(&args.experiment)?;
     let kernels = names(&experiment, source)?;
     let how = How { kernels: kernels.clone(), ..args.how.clone() };
     let experiment = with_changes(experiment, &how)?;
-    if let Some(why) = build(&kernels, output).map_err(ending)? {
+    if let Some(why) = build(&kernels, output)? {
         say(format!("the source cannot be tested: {why}"));
         return Ok(Outcome::Untestable);
     }
-    let checked = check_experiment(&experiment, &args.experiment, &how, output);
-    let Checked { cells, violated } = checked.map_err(ending)?;
+    let Checked { cells, violated } =
+        check_experiment(&experiment, &args.experiment, &how, output)?;
     let is_lost = cells.iter().any(|cell| matches!(cell.ending, Ending::Lost { .. }));
     Ok(match (violated, is_lost) {
         (true, _) => Outcome::Exceeded,
@@ -42,11 +51,6 @@ pub(crate) fn run(
             outcome(&cells, experiment.cells().len(), false).or_end_of_bisection()
         }
     })
-}
-
-/// The failure, with a code that ends a bisection unless it is a usage error.
-fn ending(failure: Failure) -> Failure {
-    failure.map_outcome(Outcome::or_end_of_bisection)
 }
 
 /// The experiment's kernels that are built, from this source; if there are none, a lean one.

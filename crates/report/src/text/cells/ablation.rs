@@ -46,7 +46,10 @@ pub fn ablation_text(ablated: &Ablated<'_>) -> String {
         text.push_str(&paragraph("", &unexplained(rest, found)));
     }
     for one in found.unresolved.iter().take(UNRESOLVED_MAX) {
-        let made = format!("Not tested, with {} of {}: ", one.made, found.changes);
+        let made = format!(
+            "Not tested: the kernel with {} of {} changes: ",
+            one.made, found.changes
+        );
         text.push_str(&paragraph("", &format!("{made}{}", one.why)));
     }
     if let Some(ended) = found.ended {
@@ -242,7 +245,7 @@ mod tests {
         * depends on the other options: it has another effect alone or as the last one.
         4 options make no difference.
         Unexplained: -3 by LOG_BUF_SHIFT: 17 to 12, HZ_1000 to HZ_100.
-        Not tested, with 4 of 9: it does not boot
+        Not tested: the kernel with 4 of 9 changes: it does not boot
         The budget is used up. The same command with a larger one continues: what is
         built and measured is in the cache.
         ");
