@@ -17,14 +17,16 @@ pub(crate) mod tools;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use facts::Config;
+use tempfile::NamedTempFile;
 use units::chain;
 
 use crate::build::base::BaseConfig;
 use crate::build::configure::{CONFIG, Request, wanted};
-use crate::build::difference::{ConfigDifference, Values, other_hz, values};
+use crate::build::difference::{ConfigDifference, Values, values};
 use crate::build::folder::Folder;
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
@@ -32,7 +34,6 @@ use crate::build::sequence::Objects;
 use crate::build::source::{Identities, Sources, Tree};
 use crate::build_error::BuildError;
 use crate::build_name::{Base, BuildSpec, SourceSpec};
-use crate::build_option::OptionValue;
 use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, Error};
 use crate::image::checksum;
@@ -152,21 +153,21 @@ impl Builder<'_> {
         if let Ok(Some(kernel)) = self.store.recall_build(&key, &order.name) {
             return Ok(kernel); // another process has built it
         }
-        self.build_in(&folder, &order, &key, fetch)
+        self.build_in(&folder, order, &key, fetch)
     }
 
     /// Prepares that folder, and builds a kernel there.
     fn build_in(
         &self,
         folder: &Folder,
-        order: &Order<'_>,
+        mut order: Order<'_>,
         key: &str,
         fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
-        let kconfig = self.prepare(folder, order, key)?;
-        let Order { spec, tree, .. } = order;
+        let kconfig = self.prepare(folder, &mut order, key)?;
+        let Order { spec, tree, .. } = &order;
         (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
-        let built = self.build(order, &kconfig, key, folder, fetch);
+        let built = self.build(&order, &kconfig, key, folder, fetch);
         let _ = folder.end(key); // without it, the next build is a full one
         built
     }
@@ -234,10 +235,10 @@ impl Builder<'_> {
         fetch: &mut Fetch<'_>,
     ) -> Result<Configuration, Error> {
         check(spec)?;
-        let order = self.order(spec, fetch)?;
+        let mut order = self.order(spec, fetch)?;
         let key = order.key(&order.request.identity());
         let folder = Folder::acquire(&self.cache.join("builds"), &order.folder(), fetch)?;
-        let kconfig = self.prepare(&folder, &order, &key)?;
+        let kconfig = self.prepare(&folder, &mut order, &key)?;
         let made = self.configure(&order, &kconfig, &folder, fetch);
         let _ = folder.end(&key); // without it, the next build is a full one
         let Configured { text, id, .. } = made?;
@@ -274,20 +275,15 @@ impl Builder<'_> {
         let text = difference.with(made);
         let folder = self.cache.join("configs");
         let file = folder.join(format!("{}.config", checksum(text.as_bytes())));
+        // Its name is that of its contents; another process may be reading it.
         let write = || {
             fs::create_dir_all(&folder)?;
-            fs::write(&file, &text)
+            let mut new = NamedTempFile::new_in(&folder)?;
+            new.write_all(text.as_bytes())?;
+            new.persist(&file).map_err(|error| error.error)
         };
         write().map_err(|error| CacheError::new(&file, error))?;
-        let hz = other_hz(&text);
-        let hz =
-            hz.map(|hz| OptionValue { name: "HZ".to_owned(), value: hz.to_string() });
-        let options = hz.into_iter().collect();
-        Ok(BuildSpec {
-            base: Base::File(file),
-            options,
-            ..BuildSpec::new(source.clone())
-        })
+        Ok(BuildSpec { base: Base::File(file), ..BuildSpec::new(source.clone()) })
     }
 
     fn sources(&self) -> Sources<'_> {
@@ -322,14 +318,15 @@ impl Builder<'_> {
         Ok(Order { spec, name, tree, request, compiler })
     }
 
-    /// Prepares that folder for a request that the tree can have; returns the tree's options.
+    /// Prepares that folder for a request that the tree can have, and settles it; returns the tree's
+    /// options.
     fn prepare(
         &self,
         folder: &Folder,
-        order: &Order<'_>,
+        order: &mut Order<'_>,
         key: &str,
     ) -> Result<Kconfig, Error> {
-        let Order { tree, request, .. } = order;
+        let Order { tree, request, .. } = &*order;
         let failed = |cause| order.failed(cause);
         refuse_spaces([&tree.path, &folder.path]).map_err(failed)?;
         let kconfig = Kconfig::read(&tree.path);
@@ -337,6 +334,7 @@ impl Builder<'_> {
         let changeable = order.is_changeable().then_some(tree.path.as_path());
         let prepared = folder.prepare(key, changeable);
         prepared.map_err(|error| CacheError::new(&folder.path, error))?;
+        order.request = order.request.settled(&kconfig);
         Ok(kconfig)
     }
 

@@ -12,12 +12,13 @@ use facts::Config;
 use strsim::osa_distance;
 
 use crate::build::base::{BaseConfig, option_name, read_text};
+use crate::build::difference::{group, other_hz};
 use crate::build::kconfig::{Kconfig, Type};
 use crate::build::make::{BuildEnd, Make};
 use crate::build::source::Tree;
 use crate::build_error::BuildError;
 use crate::build_name::BuildSpec;
-use crate::build_option::{self, Hz, Wanted};
+use crate::build_option::{self, Hz, OptionValue, Wanted};
 use crate::debian::Fetch;
 
 /// The file with the options, if it is not the tree's own.
@@ -57,7 +58,7 @@ pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
         let Wanted { name, origin, .. } = module;
         return Err(BuildError::Module(origin.clone(), name.clone()));
     }
-    all.extend(spec.options.iter().map(build_option::OptionValue::wanted));
+    all.extend(spec.options.iter().map(OptionValue::wanted));
     let is_last = |(index, one): &(usize, &Wanted)| {
         !all[index + 1..].iter().any(|later| later.name == one.name)
     };
@@ -65,8 +66,27 @@ pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
 }
 
 impl Request {
-    pub(crate) fn new(base: BaseConfig, wanted: Vec<Wanted>) -> Self {
+    pub(crate) fn new(base: BaseConfig, mut wanted: Vec<Wanted>) -> Self {
+        // Kconfig takes no HZ from a file: it follows from a choice.
+        if let Some(hz) = other_hz(&base.text) {
+            let hz = OptionValue { name: "HZ".to_owned(), value: hz.to_string() };
+            wanted.insert(0, hz.wanted());
+        }
         Self { base, wanted }
+    }
+
+    /// The same without options that later ones override because they are of the same choice.
+    pub(crate) fn settled(&self, kconfig: &Kconfig) -> Self {
+        let chosen = |one: &Wanted| (one.value != "n").then(|| group(&one.name, kconfig));
+        let is_last = |(index, one): &(usize, &Wanted)| {
+            let later = &self.wanted[index + 1..];
+            chosen(one).is_none_or(|own| {
+                !later.iter().any(|it| chosen(it).as_ref() == Some(&own))
+            })
+        };
+        let wanted = self.wanted.iter().enumerate().filter(is_last);
+        let wanted = wanted.map(|(_, one)| one.clone()).collect();
+        Self { base: self.base.clone(), wanted }
     }
 
     /// Whether options that are not in the base are off.
@@ -282,6 +302,40 @@ mod tests {
         assert_eq!(text("HZ=40"), "CONFIG_A=y\nCONFIG_HZ_250=y\n");
         assert_eq!(request("HZ=40").other_hz(), Some(40));
         assert_eq!(request("HZ=300").other_hz(), None);
+    }
+
+    /// Check that a later option of a choice overrides an earlier one, whatever their names, and that
+    /// the frequency of a base is requested unless another is.
+    #[test]
+    fn choices() {
+        let tree = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tree.path().join("arch/x86")).unwrap();
+        let choice = |options: [&str; 2]| {
+            let options = options.map(|name| format!("config {name}\n\tbool \"x\"\n\n"));
+            format!("choice\n\tprompt \"x\"\n\n{}endchoice\n\n", options.concat())
+        };
+        let text = choice(["HZ_PERIODIC", "NO_HZ_IDLE"]) + &choice(["HZ_100", "HZ_250"]);
+        fs::write(tree.path().join("Kconfig"), text).unwrap();
+        let kconfig = Kconfig::read(tree.path());
+        let settled = |options: &str| {
+            let settled = request(options).settled(&kconfig);
+            settled.text(&kconfig).lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let base = "CONFIG_HZ_250=y";
+        assert_eq!(settled("NO_HZ=off,NO_HZ=idle"), [base, "CONFIG_NO_HZ_IDLE=y"]);
+        let off = "# CONFIG_NO_HZ_IDLE is not set";
+        assert_eq!(
+            settled("NO_HZ_IDLE=n,HZ_PERIODIC=y"),
+            [base, off, "CONFIG_HZ_PERIODIC=y"]
+        );
+        assert_eq!(settled("HZ_250=y,HZ=100"), ["CONFIG_HZ_100=y"]);
+        assert_eq!(request("HZ=40,HZ_100=y").settled(&kconfig).other_hz(), None);
+        let of_base = |options: &str| {
+            let base =
+                BaseConfig { text: "CONFIG_HZ=40\n".to_owned(), is_complete: true };
+            Request::new(base, request(options).wanted).settled(&kconfig).other_hz()
+        };
+        assert_eq!(["A=y", "HZ=100", "HZ=60"].map(of_base), [Some(40), None, Some(60)]);
     }
 
     /// Check that another HZ is defined before the tree's own, in a copy of its first file.

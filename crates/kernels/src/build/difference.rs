@@ -142,7 +142,7 @@ pub(crate) fn value<'a>(config: &'a Values, name: &str) -> &'a str {
 }
 
 /// What names the options that change with this one.
-fn group(name: &str, kconfig: &Kconfig) -> String {
+pub(crate) fn group(name: &str, kconfig: &Kconfig) -> String {
     let number = name.strip_prefix(HZ_OPTIONS).map(str::parse::<u32>);
     if name == HZ || matches!(number, Some(Ok(_))) {
         return HZ.to_owned();
