@@ -81,8 +81,9 @@ impl Debian {
     pub(crate) fn lock(&self, fetch: &mut Fetch<'_>) -> Result<File, Error> {
         let failed = |error: std::io::Error| CacheError::new(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let mut waits =
-            || (fetch.say)("waiting for another process to download its kernel");
+        let mut waits = || {
+            (fetch.say)("waiting for another process to download its kernel or source")
+        };
         let lock = lock_or_stop(&self.folder.join("lock"), fetch.stop, &mut waits);
         lock.map_err(failed)?.ok_or(Error::Interrupted)
     }

@@ -22,8 +22,8 @@ use crate::package::Package;
 const IMAGE: &str = "vmlinuz";
 const CONFIG: &str = "config";
 const ABOUT: &str = "about.json";
-/// The prefix of a folder that is being filled.
-const UNFINISHED: &str = ".new-";
+/// The prefix of a file or a folder that is being filled.
+pub(crate) const UNFINISHED: &str = ".new-";
 
 /// The kernels in a cache.
 pub(crate) struct KernelStore {
@@ -233,12 +233,7 @@ impl KernelStore {
 
     /// Removes what killed processes left. The caller must hold the lock.
     pub(crate) fn sweep(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let left = |name: &str| name.starts_with(UNFINISHED);
-        for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(left))
-        {
-            let _ = fs::remove_dir_all(entry.path()); // it only takes space
-        }
+        sweep(&self.folder);
     }
 
     /// Moves a kernel to its folder, unless another process has stored the same one.
@@ -315,6 +310,16 @@ impl KernelStore {
 
     fn unwritable(&self, error: std::io::Error) -> Error {
         CacheError::new(&self.folder, error).into()
+    }
+}
+
+/// Removes the unfinished folders that killed processes left in a folder. The caller must hold a lock
+/// without which nobody creates them.
+pub(crate) fn sweep(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let left = |name: &str| name.starts_with(UNFINISHED);
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(left)) {
+        let _ = fs::remove_dir_all(entry.path()); // it only takes space
     }
 }
 

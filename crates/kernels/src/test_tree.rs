@@ -3,7 +3,7 @@
 //! by the tests of the command line.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,16 +217,23 @@ fn git_trees() {
     let newer = site.checksum();
     fs::remove_file(site.path("tree/new.c")).unwrap();
     site.write("tree/Kconfig", "mainmenu \"y\"\n");
-    let all = [&first, &new, &newer, &site.checksum()].map(String::clone);
-    let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
-    assert_eq!(distinct.len(), 4, "{all:?}");
+    let changed = site.checksum();
+    // What git does not enter: a link to nowhere, and a tree of its own.
+    symlink("nowhere", site.path("tree/link")).unwrap();
+    let with_link = site.checksum();
+    site.write("tree/own/.gitignore", "");
+    let of_own = ["init", "-q", "own"];
+    assert!(git(&of_own).status.success());
+    let all = [&first, &new, &newer, &changed, &with_link, &site.checksum()];
+    let distinct: std::collections::BTreeSet<&&String> = all.iter().collect();
+    assert_eq!(distinct.len(), 6, "{all:?}");
 }
 
 /// Check that an archive is unpacked once, and gives the same kernel as its tree.
 #[test]
 fn archives() {
     let Some(site) = Site::new("archives") else { return };
-    let archive = site.path("linux.tar.xz");
+    let archive = site.path("linux:6.tar.xz"); // no file of a host named linux
     let mut tar = Command::new("tar");
     tar.arg("-C").arg(site.folder.path()).arg("-cJf").arg(&archive).arg("tree");
     assert!(tar.status().unwrap().success());

@@ -31,7 +31,7 @@ pub(crate) const LOG: &str = "noisefloor-build.log";
 pub(crate) const CPU_TIME: &str = "noisefloor-cpu-ms";
 /// The interval at which a stop is noticed.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// The interval of the first two reports of progress; it doubles up to the last.
+/// The time until the first report of progress, and the largest interval, up to which it then doubles.
 const REPORTS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(60));
 /// How long make may take to remove unfinished files.
 const GRACE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::build_error::BuildError;
 use crate::build_name::{BuildSpec, SourceSpec};
 use crate::client::{self, refuse_stopped};
 use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, ClientError, Error};
+use crate::store::{UNFINISHED, sweep};
 
 /// The name of Debian's packages with a source, and with configurations, before the version.
 const SOURCE_PACKAGE: &str = "linux-source-";
@@ -35,8 +36,6 @@ const KERNEL_FILES: [&str; 4] =
 /// Files of a build in the tree itself, which Kbuild refuses to build elsewhere.
 const BUILT_IN_PLACE: [&str; 3] =
     [".config", "include/config", "arch/x86/include/generated"];
-/// The prefix of a folder that is being filled.
-const UNFINISHED: &str = ".new-";
 
 /// A tree with the source of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +162,9 @@ impl<'a> Sources<'a> {
     ) -> Result<PathBuf, Error> {
         let cached = || {
             let version = fs::read_to_string(self.folder.join(name)).ok()?;
-            Some(self.folder.join(version.trim())).filter(|folder| folder.is_dir())
+            let folder = self.folder.join(version.trim());
+            // Of a file that was cut off, nothing may remain.
+            (folder != self.folder && folder.is_dir()).then_some(folder)
         };
         if let (false, Some(folder)) = (fetch.fresh, cached()) {
             return Ok(folder);
@@ -172,6 +173,7 @@ impl<'a> Sources<'a> {
         if let (false, Some(folder)) = (fetch.fresh, cached()) {
             return Ok(folder); // another process has downloaded it
         }
+        sweep(&self.folder);
         let found = self.debian.find_package(name, fetch)?;
         let Some((archive, package)) = found.first() else {
             return Err(Error::Archive(format!("no package {name}")));
@@ -185,9 +187,12 @@ impl<'a> Sources<'a> {
             let kept = kept(scratch.path(), fetch.stop)?;
             self.store(&kept, &folder)?;
         }
-        let remembered = folder.file_name().unwrap_or_default().as_bytes();
-        fs::write(self.folder.join(name), remembered)
-            .map_err(|error| self.unusable(error))?;
+        let remember = || {
+            let mut file = NamedTempFile::with_prefix_in(UNFINISHED, &self.folder)?;
+            file.write_all(folder.file_name().unwrap_or_default().as_bytes())?;
+            file.persist(self.folder.join(name)).map_err(|error| error.error)
+        };
+        remember().map_err(|error| self.unusable(error))?;
         Ok(folder)
     }
 
@@ -208,6 +213,11 @@ impl<'a> Sources<'a> {
         if folder.is_dir() {
             return Ok((folder, identity));
         }
+        let _alone = self.debian.lock(fetch)?;
+        if folder.is_dir() {
+            return Ok((folder, identity)); // another process has unpacked it
+        }
+        sweep(&self.folder);
         (fetch.say)(&format!("unpacking {}", archive.display()));
         let scratch = self.scratch()?;
         let tree = scratch.path().join("tree");
@@ -234,7 +244,9 @@ impl<'a> Sources<'a> {
     fn extract(&self, archive: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Error> {
         fs::create_dir(to).map_err(|error| self.unusable(error))?;
         let mut tar = Command::new("tar");
-        tar.args(["-x", "--no-same-owner", "--strip-components=1", "-f"]).arg(archive);
+        tar.args(["-x", "--no-same-owner", "--strip-components=1"]);
+        // To tar, a name with a colon is a file of another host.
+        tar.args(["--force-local", "-f"]).arg(archive);
         client::output(tar.arg("-C").arg(to), stop).map(drop)
     }
 
@@ -319,13 +331,15 @@ fn git_identity(tree: &Path, stop: &AtomicBool) -> Result<String, Error> {
     hash.update(&status);
     hash.update(git(&["diff", "--binary", "HEAD", "."])?);
     for file in status.split('\0').filter_map(|entry| entry.strip_prefix("?? ")) {
-        let hashed = hash_file(&tree.join(file), &mut hash, stop);
-        hashed.map_err(|error| Error::Read(tree.join(file), error))?;
+        // A folder is a git tree of its own.
+        let path = tree.join(file);
+        let hashed = hash_entry(&path, &path, &mut hash, stop);
+        hashed.map_err(|error| Error::Read(path.clone(), error))?;
     }
     Ok(format!("git {} changed {}", commit.trim(), hex(hash)))
 }
 
-/// Adds the names, kinds and contents of all files to a hash.
+/// Adds the names, kinds and contents of all files in a folder to a hash.
 fn hash_folder(
     folder: &Path,
     tree: &Path,
@@ -334,26 +348,32 @@ fn hash_folder(
 ) -> io::Result<()> {
     let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        if path == tree.join(".git") {
-            continue;
-        }
-        let name = path.strip_prefix(tree).unwrap_or(&path).as_os_str().as_bytes();
-        hash.update(name);
-        if kind.is_dir() {
-            hash.update(b"/\0");
-            hash_folder(&path, tree, hash, stop)?;
-        } else if kind.is_symlink() {
-            hash.update(b"@\0");
-            hash.update(fs::read_link(&path)?.as_os_str().as_bytes());
-        } else if kind.is_file() {
-            let metadata = entry.metadata()?;
-            let is_program = metadata.permissions().mode() & 0o100 != 0;
-            hash.update([b'\0', u8::from(is_program)]);
-            hash.update(metadata.len().to_le_bytes());
-            hash_file(&path, hash, stop)?;
-        }
+    for entry in entries.iter().filter(|entry| entry.path() != tree.join(".git")) {
+        hash_entry(&entry.path(), tree, hash, stop)?;
+    }
+    Ok(())
+}
+
+/// Adds the name, kind and contents of a file, a link or a folder to a hash.
+fn hash_entry(
+    path: &Path,
+    tree: &Path,
+    hash: &mut Sha256,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    hash.update(path.strip_prefix(tree).unwrap_or(path).as_os_str().as_bytes());
+    if metadata.is_dir() {
+        hash.update(b"/\0");
+        hash_folder(path, tree, hash, stop)?;
+    } else if metadata.is_symlink() {
+        hash.update(b"@\0");
+        hash.update(fs::read_link(path)?.as_os_str().as_bytes());
+    } else if metadata.is_file() {
+        let is_program = metadata.permissions().mode() & 0o100 != 0;
+        hash.update([b'\0', u8::from(is_program)]);
+        hash.update(metadata.len().to_le_bytes());
+        hash_file(path, hash, stop)?;
     }
     Ok(())
 }

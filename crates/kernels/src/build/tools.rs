@@ -29,7 +29,9 @@ const HEADERS: [(&str, &str, &str); 2] = [
     ("SYSTEM_TRUSTED_KEYRING", "openssl/opensslv.h", "libssl-dev"),
 ];
 /// Compressors of the image: the option, the program, the package.
-const COMPRESSORS: [(&str, &str, &str); 3] = [
+const COMPRESSORS: [(&str, &str, &str); 5] = [
+    ("KERNEL_BZIP2", "bzip2", "bzip2"),
+    ("KERNEL_LZMA", "lzma", "xz-utils"),
     ("KERNEL_LZ4", "lz4", "lz4"),
     ("KERNEL_ZSTD", "zstd", "zstd"),
     ("KERNEL_LZO", "lzop", "lzop"),
