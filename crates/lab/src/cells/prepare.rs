@@ -7,7 +7,7 @@ use std::sync::Arc;
 use agent::Task;
 use experiments::CellPlan;
 use itertools::Itertools;
-use kernels::{Fetch, Kernel, Kind};
+use kernels::{BuildSpec, Fetch, Kernel, Kind};
 use recording::Mode;
 use units::chain;
 
@@ -95,14 +95,15 @@ impl Lab {
         let mut names: VecDeque<&str> = names.collect();
         names.iter().try_for_each(|name| self.kernels.check_name(name))?;
         let mut found = Found::new();
-        let mut lost = None;
+        let (mut lost, mut in_order) = (None, false);
         while let Some(name) = names.pop_front() {
             let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
             let kernel = self.kernels.find(name, &mut fetch).map_err(Arc::new);
-            if found.is_empty() {
+            if name.starts_with(BuildSpec::PREFIX) && !in_order {
                 // The order of builds depends on the objects of the first one.
                 let rest = names.make_contiguous();
                 names = self.kernels.in_build_order(rest, &mut fetch).into();
+                in_order = true;
             }
             if let Err(error) = &kernel {
                 match error.kind() {
