@@ -169,6 +169,15 @@ const PROGRAMS: &[Case] = &[
         "10:19: /init belongs to the lab: a file must not be /init, ",
     ),
     (
+        "run = [\"a\"]\nfiles = [{ path = \"/program/b\", text = \"\" }]",
+        "10:19: /program/b belongs to the lab: ",
+    ),
+    (
+        "run = [\"a\"]\nfiles = [{ path = \"/sys\", directory = true }]",
+        "10:19: /sys belongs to the lab: ",
+    ),
+    ("run = [\"a\"]\ndirectory = \"/init\"", "10:13: /init belongs to the lab: "),
+    (
         "run = [\"a\"]\nfiles = [{ path = \"/b\" }]",
         "10:19: a file has exactly one of text, size and from, or is a directory",
     ),

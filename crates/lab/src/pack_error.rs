@@ -87,6 +87,12 @@ pub enum PackError {
         /// The memory of the guest, in MiB.
         has: u32,
     },
+    /// The files fit into no guest: the size that would, in MiB.
+    #[error(
+        "the files are larger than {0} MiB: the largest guest has 4096 MiB of memory, and needs \
+         twice their size"
+    )]
+    TooLarge(u64),
     /// The archive cannot be made.
     #[error("failed to pack the files")]
     Archive(#[source] io::Error),

@@ -30,6 +30,7 @@ use crate::guest::initramfs;
 use crate::pack_error::PackError;
 use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
+use crate::packing::tree::refuse_size;
 
 /// The largest guest, in MiB (experiments/src/table.rs).
 const MEMORY_MAX: u64 = 4096;
@@ -40,6 +41,8 @@ const USUAL: u64 = 256;
 /// While it unpacks the files, a kernel has them twice; and its first file system may fill only
 /// half of the memory.
 const COPIES: u64 = 2;
+/// The most that all files may have, in MiB.
+const FILES_MAX: u64 = (MEMORY_MAX - LEAST) / COPIES;
 /// A guest grows by a multiple of this, in MiB, so that few bytes more do not change it.
 const STEP: u64 = 64;
 
@@ -72,7 +75,10 @@ pub(crate) fn pack(
             FileContents::Text(text) => {
                 packer.file(path, *mode, text.clone().into_bytes())?;
             }
-            FileContents::Size(bytes) => packer.file(path, *mode, generated(*bytes))?,
+            FileContents::Size(bytes) => {
+                refuse_size(*bytes)?;
+                packer.file(path, *mode, generated(*bytes))?;
+            }
             FileContents::Copy(from) => packer.copy(path, *mode, from)?,
         }
     }
@@ -107,8 +113,15 @@ impl Packed {
             true => USUAL,
             false => (USUAL + COPIES * files).next_multiple_of(STEP),
         };
-        let has = if grows { usual.max(specified.into()) } else { specified.into() };
-        if has < least || has > MEMORY_MAX {
+        let specified_mib = u64::from(specified);
+        let has = match grows {
+            true => usual.min(MEMORY_MAX).max(specified_mib),
+            false => specified_mib,
+        };
+        if least > MEMORY_MAX {
+            return Err(PackError::TooLarge(FILES_MAX));
+        }
+        if has < least {
             return Err(PackError::Memory { files, least, has: specified });
         }
         Ok(u32::try_from(has).unwrap_or(specified))

@@ -27,7 +27,7 @@ const UNITS: [(&str, u64); 7] = [
 /// The permission bits of a file, with set-user-ID, set-group-ID and the sticky bit.
 const MODE_MAX: u32 = 0o7777;
 /// What the lab itself puts into a guest, and the file systems that its agent mounts.
-const OWNED_FILES: [&str; 4] = ["/", "/init", "/order.json", "/program"];
+const OWNED_FILES: [&str; 3] = ["/init", "/order.json", "/program"];
 const OWNED_FOLDERS: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// A program, and what it needs in its guest.
@@ -147,15 +147,23 @@ impl GuestPath {
 
     /// Why the experiment cannot have a file there, if it cannot.
     pub(crate) fn refuse_owned(&self) -> Result<(), EntryError> {
-        let below = |folder: &str| {
-            self.0.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let is_owned = OWNED_FILES.contains(&self.as_str())
-            || OWNED_FOLDERS.iter().any(|folder| self.0 == *folder || below(folder));
-        match is_owned {
+        let is_mounted =
+            self.0 == "/" || OWNED_FOLDERS.iter().any(|path| self.is_in(path));
+        match is_mounted || self.is_owned_file() {
             true => Err(EntryError::OwnedPath(self.0.clone())),
             false => Ok(()),
         }
+    }
+
+    /// Whether it is a file of the lab, or would make a directory of one.
+    fn is_owned_file(&self) -> bool {
+        OWNED_FILES.iter().any(|file| self.is_in(file))
+    }
+
+    /// Whether it is that path, or below it.
+    fn is_in(&self, path: &str) -> bool {
+        let rest = self.0.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
@@ -192,14 +200,16 @@ impl FromStr for GuestPath {
 
     fn from_str(text: &str) -> Result<Self, EntryError> {
         let plain = |part: &str| !matches!(part, "" | "." | "..");
-        match text.strip_prefix('/') {
-            Some("") => Ok(Self(text.to_owned())),
-            Some(rest)
-                if rest.split('/').all(plain) && !text.contains(char::is_control) =>
-            {
-                Ok(Self(text.to_owned()))
-            }
-            _ => Err(EntryError::GuestPath(text.to_owned())),
+        let is_plain = match text.strip_prefix('/') {
+            Some("") => true,
+            Some(rest) => rest.split('/').all(plain) && !text.contains(char::is_control),
+            None => false,
+        };
+        let path = Self(text.to_owned());
+        match (is_plain, path.is_owned_file()) {
+            (true, false) => Ok(path),
+            (true, true) => Err(EntryError::OwnedPath(path.0)),
+            (false, _) => Err(EntryError::GuestPath(path.0)),
         }
     }
 }

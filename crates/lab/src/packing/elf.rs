@@ -74,6 +74,9 @@ pub(super) fn format(bytes: &[u8]) -> Format {
 
 /// The format of a program or a library by its first bytes only; `None` if it is neither.
 pub(super) fn header_of(path: &Path) -> Option<Format> {
+    if !path.is_file() {
+        return None; // a pipe would wait for a writer
+    }
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(HEADER).read_to_end(&mut bytes).ok()?;
     let header = bytes.starts_with(MAGIC).then(|| Elf::parse_header(&bytes).ok())??;
@@ -126,6 +129,17 @@ mod tests {
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
         bytes[20] = 1;
         bytes
+    }
+
+    /// Check that a pipe without a writer is not read.
+    #[test]
+    fn pipes() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert_eq!(header_of(&pipe), None);
+        assert!(crate::packing::packer::read(&pipe).is_err());
     }
 
     /// Check that programs for other architectures are named, that damaged ones are not

@@ -17,7 +17,7 @@ use crate::packing::libraries::{self, Found, Libraries, Place};
 use crate::packing::links;
 use crate::packing::packages::{self, Look};
 use crate::packing::script::{self, Interpreter};
-use crate::packing::tree::Tree;
+use crate::packing::tree::{Tree, refuse_size};
 
 /// The environment variable with the folders of programs.
 const PATH: &str = "PATH";
@@ -242,7 +242,7 @@ impl<'a> Packer<'a> {
         need: Need,
     ) -> Result<(), PackError> {
         if let Some(path) = &needs.interpreter {
-            match Path::new(path).exists() {
+            match Path::new(path).is_file() {
                 true => self.add(&Place::same(path), &[])?,
                 false if need == Need::IsThere => {}
                 false => return Err(self.no_interpreter(path, of)),
@@ -290,9 +290,12 @@ impl<'a> Packer<'a> {
 
 /// A file's permissions, and its contents.
 pub(super) fn read(path: &Path) -> Result<(u32, Vec<u8>), PackError> {
-    let read = || {
-        let mode = fs::metadata(path)?.permissions().mode() & host::PERMISSIONS;
-        Ok((mode, fs::read(path)?))
-    };
-    read().map_err(|why: io::Error| PackError::Read(path.to_owned(), why))
+    let failed = |why: io::Error| PackError::Read(path.to_owned(), why);
+    let about = fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        return Err(PackError::Special(path.to_owned())); // it may never end
+    }
+    refuse_size(about.len())?;
+    let contents = fs::read(path).map_err(failed)?;
+    Ok((about.permissions().mode() & host::PERMISSIONS, contents))
 }

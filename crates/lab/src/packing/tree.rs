@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::pack_error::PackError;
-use crate::packing::Archive;
 use crate::packing::links;
+use crate::packing::{Archive, FILES_MAX};
 
 /// The kind of a file, as in `st_mode`.
 const DIRECTORY: u32 = 0o040_000;
@@ -25,9 +25,14 @@ enum Node {
     Link(String),
 }
 
-/// The files of a guest: parents are before their children.
+/// The files of a guest.
 #[derive(Debug, Default)]
-pub(super) struct Tree(BTreeMap<String, Node>);
+pub(super) struct Tree {
+    /// By path: parents are before their children.
+    nodes: BTreeMap<String, Node>,
+    /// The size of all files that were added.
+    bytes: u64,
+}
 
 impl Tree {
     /// Adds a directory and its parents; one that is there keeps its permissions unless others are
@@ -39,10 +44,10 @@ impl Tree {
     ) -> Result<(), PackError> {
         let path = self.resolve(path, true)?;
         self.parents(&path)?;
-        match self.0.get_mut(&path) {
+        match self.nodes.get_mut(&path) {
             None if path == "/" => {}
             None => {
-                self.0.insert(path, Node::Directory(mode.unwrap_or(USUAL)));
+                self.nodes.insert(path, Node::Directory(mode.unwrap_or(USUAL)));
             }
             Some(Node::Directory(given)) => *given = mode.unwrap_or(*given),
             Some(Node::File(..) | Node::Link(_)) => {
@@ -59,6 +64,8 @@ impl Tree {
         mode: u32,
         contents: Vec<u8>,
     ) -> Result<(), PackError> {
+        self.bytes = self.bytes.saturating_add(contents.len() as u64);
+        refuse_size(self.bytes)?;
         self.insert(path, Node::File(mode, contents))
     }
 
@@ -69,21 +76,21 @@ impl Tree {
 
     /// Whether there is a file, a directory or a link.
     pub(super) fn has(&self, path: &str) -> bool {
-        self.resolve(path, true).is_ok_and(|path| self.0.contains_key(&path))
+        self.resolve(path, true).is_ok_and(|path| self.nodes.contains_key(&path))
     }
 
     /// Whether there is one of that name itself, which may be a link to nowhere.
     pub(super) fn has_name(&self, path: &str) -> bool {
-        self.resolve(path, false).is_ok_and(|path| self.0.contains_key(&path))
+        self.resolve(path, false).is_ok_and(|path| self.nodes.contains_key(&path))
     }
 
     fn insert(&mut self, path: &str, node: Node) -> Result<(), PackError> {
         let path = self.resolve(path, false)?;
         self.parents(&path)?;
-        if let Some(Node::Directory(_)) = self.0.get(&path) {
+        if let Some(Node::Directory(_)) = self.nodes.get(&path) {
             return Err(PackError::Conflict(path));
         }
-        self.0.insert(path, node);
+        self.nodes.insert(path, node);
         Ok(())
     }
 
@@ -92,10 +99,10 @@ impl Tree {
         let ends = path.match_indices('/').map(|(end, _)| end).skip(1);
         for end in ends {
             let parent = &path[..end];
-            match self.0.get(parent) {
+            match self.nodes.get(parent) {
                 Some(Node::Directory(_)) => {}
                 None => {
-                    self.0.insert(parent.to_owned(), Node::Directory(USUAL));
+                    self.nodes.insert(parent.to_owned(), Node::Directory(USUAL));
                 }
                 Some(Node::File(..) | Node::Link(_)) => {
                     return Err(PackError::Conflict(parent.to_owned()));
@@ -107,7 +114,7 @@ impl Tree {
 
     /// A path without links, except for its last part if that is not to be followed.
     pub(super) fn resolve(&self, path: &str, follow: bool) -> Result<String, PackError> {
-        links::resolve(path, |next, is_last| match self.0.get(next) {
+        links::resolve(path, |next, is_last| match self.nodes.get(next) {
             Some(Node::Link(target)) if follow || !is_last => Ok(Some(target.clone())),
             Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => Ok(None),
         })
@@ -119,7 +126,7 @@ impl Tree {
     /// A file is too long for one.
     pub(super) fn archive(self) -> Result<Vec<u8>, PackError> {
         let mut archive = Archive::default();
-        for (path, node) in self.0 {
+        for (path, node) in self.nodes {
             let name = path.trim_start_matches('/');
             match node {
                 Node::Directory(mode) => archive.add(name, DIRECTORY | mode, &[])?,
@@ -133,12 +140,20 @@ impl Tree {
     }
 }
 
+/// Refuses files that fit into no guest.
+pub(super) fn refuse_size(bytes: u64) -> Result<(), PackError> {
+    match bytes > FILES_MAX << 20 {
+        true => Err(PackError::TooLarge(FILES_MAX)),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn paths(tree: &Tree) -> Vec<&str> {
-        tree.0.keys().map(String::as_str).collect()
+        tree.nodes.keys().map(String::as_str).collect()
     }
 
     /// Check that files are added where the guest's kernel looks for them, with their parents.
@@ -179,7 +194,7 @@ mod tests {
         let mut tree = Tree::default();
         tree.directory("/tmp", Some(0o1777)).unwrap();
         tree.directory("/tmp", None).unwrap();
-        assert_eq!(tree.0.get("/tmp"), Some(&Node::Directory(0o1777)));
+        assert_eq!(tree.nodes.get("/tmp"), Some(&Node::Directory(0o1777)));
         tree.directory("/", None).unwrap();
         assert_eq!(paths(&tree), ["/tmp"]);
     }
