@@ -151,9 +151,12 @@ fn usage(earlier: &(Nanos, Guest), later: &(Nanos, Guest)) -> GuestUsage {
 
 /// What a thread used since an earlier reading, or since its start.
 fn difference(earlier: Option<&GuestThread>, later: &GuestThread) -> ThreadUsage {
-    // Both times in the steps of the coarser one would still be of different sources.
-    let is_same_clock = earlier.is_none_or(|thread| thread.is_coarse == later.is_coarse);
-    let cpu = earlier.filter(|_| is_same_clock).map_or(Nanos::ZERO, |thread| thread.cpu);
+    let cpu = match earlier {
+        None => Nanos::ZERO,
+        Some(thread) if thread.is_coarse == later.is_coarse => thread.cpu,
+        // Two sources have no difference: one file could not be read, as of a thread that ends.
+        Some(_) => later.cpu,
+    };
     let waited = earlier.map_or(Some(Nanos::ZERO), |thread| thread.waited);
     let switches = earlier.map(|thread| thread.switches).unwrap_or_default();
     ThreadUsage {
