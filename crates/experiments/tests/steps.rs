@@ -174,6 +174,11 @@ fn refused() {
              [[step]]\nname = \"a\"\noptions = { B = 1 }\n",
             "10:8: two steps are named 'a'",
         ),
+        (
+            "[[step]]\nname = \"a\"\noptions = { A = 1 }\n\
+             [[step]]\nname = \"to-a\"\noptions = { B = 1 }\n",
+            "10:8: 'to-a' is the name of all steps up to another one",
+        ),
         ("[[boot]]\nappend = \"x\"\n", "6:1: no workload runs with this boot row"),
         (
             "[[include]]\nexperiment = \"syscalls\"\ncells = [\"calls\"]\n",

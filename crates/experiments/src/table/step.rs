@@ -43,6 +43,17 @@ pub(crate) fn series(source: &Source, table: &Table) -> Result<Vec<TrimSeries>, 
         let why = format!("two steps are named '{}'", twice.get_ref().as_str());
         return Err(source.refuse(twice.span(), why));
     }
+    let is_taken = |name: &str| {
+        name.strip_prefix(UP_TO).is_some_and(|rest| {
+            table.step.iter().any(|step| step.get_ref().name.get_ref().as_str() == rest)
+        })
+    };
+    let mut names = table.step.iter().map(|step| &step.get_ref().name);
+    if let Some(taken) = names.find(|name| is_taken(name.get_ref().as_str())) {
+        let name = taken.get_ref().as_str();
+        let why = format!("'{name}' is the name of all steps up to another one");
+        return Err(source.refuse(taken.span(), why));
+    }
     table.kernels.iter().map(|kernel| of_kernel(source, table, kernel)).collect()
 }
 
