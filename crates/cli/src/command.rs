@@ -146,7 +146,8 @@ Examples:
   sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
   sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
     Wakers(WakersArgs),
-    /// CPU time and wake-ups of the virtual machines on this host, and what it would save.
+    /// CPU time and wake-ups of the virtual machines on this host, and the CPU time that the host would
+    /// save if each idle guest woke up as rarely as the best one.
     ///
     /// Finds the guests of QEMU, Firecracker and cloud-hypervisor by the names of their threads and
     /// programs, and reads the counters of their threads in /proc twice. Idle guests are compared

@@ -21,8 +21,7 @@ pub(crate) struct GuestsArgs {
     /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// Number of guests to list, the largest CPU time first, and of vCPUs, the most frequent
-    /// wake-ups first.
+    /// Number of rows in each table (guests by CPU time, vCPU threads by wake-ups).
     #[arg(short = 'n', long, value_name = "N", default_value = "20",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top: u32,

@@ -1,4 +1,4 @@
-//! `noisefloor lab ablate`: which options make the difference of a metric between two kernels. What is
+//! `noisefloor lab ablate`: the options that change a metric between two kernel configurations. What is
 //! tested next is decided in `stats`, what the configurations are in `kernels`; here they are built
 //! and measured.
 

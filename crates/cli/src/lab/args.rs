@@ -40,24 +40,23 @@ Example: in the CI of a kernel
 To find the commit that makes a kernel slower:
   git bisect run noisefloor lab check tick.toml --source .")]
     Check(CheckArgs),
-    /// Which options make the difference of a metric between two kernel configurations.
+    /// Find the options that change a metric between two kernel configurations.
     ///
     /// Builds and measures kernels between both, with ever fewer of the differing options, until each
     /// difference is that of one option (delta debugging). Exact metrics have no noise, so that the
-    /// parts add up. What is built and measured stays in the cache: the same command continues. The
-    /// exit code is 4 if it ends early.
+    /// parts add up. What is built and measured stays in the cache: the same command continues an
+    /// interrupted run. The exit code is 4 if it ends early.
     #[command(after_help = "\
 Examples:
   noisefloor lab ablate --from A.config --to B.config --metric getpid_instructions
   noisefloor lab ablate --from build:debian:6.1,lean,HZ=1000 \\
     --to build:debian:6.1,lean,AUDIT=y --metric tick_instructions --budget 20")]
     Ablate(AblateArgs),
-    /// Run a program of your own on other kernels: the instructions that each takes, side by side.
+    /// Run a program in a guest of each kernel, and compare the instructions that are executed.
     ///
-    /// The program runs in a guest of each kernel, with a copy of its libraries and of the files that
-    /// are named; relative paths belong to the current directory here, and to /root there. The guest
-    /// has no network but loopback. Without -k the kernels are debian:6.1-cloud and
-    /// debian:6.12-cloud. A program with services is an experiment: docs/experiments.md.
+    /// The guest has a copy of the program, of its libraries and of the files that are named;
+    /// relative paths belong to the current directory here, and to /root there. It has no network but
+    /// loopback. A program with services is an experiment: docs/experiments.md.
     #[command(after_help = "\
 Examples:
   noisefloor lab cost -- ./my-benchmark --size 8
@@ -97,7 +96,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct How {
     /// Kernel to boot instead of the experiment's: running, a path, debian:6.12-rt,
-    /// debian:trixie-backports/6.18. Can be repeated.
+    /// debian:trixie-backports/6.18, build:SOURCE[,...]. Can be repeated.
     #[arg(short, long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
     /// Override a key of the experiment: seconds=2, machine=microvm, repeats=20, workload=fifo. Can
@@ -159,7 +158,18 @@ pub(crate) struct ChartArgs {
 /// The default of `--guests`.
 pub(crate) const GUESTS: u64 = 100;
 
+/// The help of `--kernel` for `lab cost`, which has no experiment.
+const KERNELS_HELP: &str = "\
+    Kernel to boot: running, a path, debian:6.12-rt, debian:trixie-backports/6.18, \
+    build:SOURCE[,...] [default: debian:6.1-cloud and debian:6.12-cloud]. Can be repeated";
+/// That of `--set`.
+const SET_HELP: &str = "\
+    Set a key of the guest or of the run, as in an experiment: machine=microvm, append=audit=0, \
+    repeats=20. Can be repeated";
+
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("kernels", |arg| arg.help(KERNELS_HELP)))]
+#[command(mut_arg("set", |arg| arg.help(SET_HELP)))]
 pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) how: How,
@@ -169,18 +179,18 @@ pub(crate) struct CostArgs {
     /// Memory of the guest, as 512M or 2G, up to 4G [default: 256M, more if the files need it].
     #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     pub(crate) memory: Option<u32>,
-    /// Copy a file or a folder into the guest: to GUEST, an absolute path, else to the same path. Can
-    /// be repeated.
+    /// Copy a file or a folder into the guest, to the absolute path GUEST [default: the same path;
+    /// relative paths start at /root]. Can be repeated.
     #[arg(short, long = "file", value_name = "HOST[:GUEST]", value_parser = file)]
     pub(crate) files: Vec<(String, Option<String>)>,
     /// Copy a program that the command starts, with its libraries. Can be repeated.
     #[arg(short, long = "program", value_name = "NAME")]
     pub(crate) programs: Vec<String>,
-    /// Set an environment variable; PATH and HOME have defaults, there are no others. Can be
+    /// Set an environment variable; PATH and HOME have defaults, no other variable is set. Can be
     /// repeated.
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Exit code that is no failure [default: 0]. Can be repeated.
+    /// Exit code of the command that counts as success [default: 0]. Can be repeated.
     #[arg(long, value_name = "CODE")]
     pub(crate) exit: Vec<u8>,
     /// Longest run time of the command, in guest time, up to 1h; --deadline limits the host's
@@ -210,9 +220,9 @@ pub(crate) struct CheckArgs {
     /// Print the results as a baseline to add to the file, instead of checking.
     #[arg(long)]
     pub(crate) print_baseline: bool,
-    /// Build this source (a tree, an archive, debian:6.1) and check it, with base and options of the
-    /// kernels that the file builds, or a lean kernel. For `git bisect run`: the exit code is 125 if
-    /// it does not build or boot, and 128 or more if the check itself fails.
+    /// Build this source (a source tree, an archive of one, debian:6.1) and check it, with base and
+    /// options of the kernels that the file builds, or a lean kernel. For `git bisect run`: the exit
+    /// code is 125 if it does not build or boot, and 128 or more if the check itself fails.
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["kernels", "print_baseline"])]
     pub(crate) source: Option<SourceSpec>,
 }
@@ -228,8 +238,8 @@ pub(crate) struct AblateArgs {
     /// Metric to explain: getpid_instructions, tick_instructions, ...
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: String,
-    /// Source of the kernels: debian:6.1, a tree, or an archive [default: that of the kernels to
-    /// build, or Debian's of the version in the file of the first configuration].
+    /// Source of the kernels: debian:6.1, a source tree, or an archive of one [default: that of the
+    /// kernels to build, or Debian's of the version in the file of the first configuration].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<SourceSpec>,
     /// Experiment that measures it: built-in, or a TOML file; its first cell with the metric is used
@@ -340,7 +350,7 @@ pub(crate) struct BuildArgs {
         required_unless_present = "source"
     )]
     pub(crate) names: Vec<String>,
-    /// Source: debian:6.1 (the newest linux-source package), a tree, or an archive with one.
+    /// Source: debian:6.1 (the newest linux-source package), a source tree, or an archive of one.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<SourceSpec>,
     /// Configuration that the options change: lean (what guests and programs need), debian or
