@@ -121,10 +121,13 @@ fn mistakes() {
         (&["--source", "nowhere"], "failed to read nowhere: No such file"),
         (&["--source", "no-archive.tar.xz"], "tar says"),
         (&["--source", "tree", "-o", "SLWO=y"], "has no option SLWO; there is SLOW"),
-        (&["--source", "tree", "-o", "SLOW=9"], "the value of SLOW is y or n"),
+        (&["--source", "tree", "-o", "SLOW=9"], "the value of SLOW must be y or n"),
         (&["--source", "tree", "-o", "SLOW"], "write OPTION=VALUE"),
-        (&["--source", "tree", "-o", "HZ=fast"], "HZ is a number of ticks per second"),
-        (&["--source", "tree", "-o", "NO_HZ=on"], "NO_HZ is off, idle or full"),
+        (
+            &["--source", "tree", "-o", "HZ=fast"],
+            "HZ must be a number of ticks per second",
+        ),
+        (&["--source", "tree", "-o", "NO_HZ=on"], "NO_HZ must be off, idle or full"),
         (
             &["--source", "tree", "--fragment", "module.config"],
             "module.config:1: SLOW=m: guests load no modules",

@@ -56,7 +56,7 @@ pub enum BuildError {
     #[error("{0}: Linux {1} has no option {2}; {3}")]
     NoOption(String, String, String, String),
     /// A value of another type: where it is requested, the option, and its values.
-    #[error("{0}: the value of {1} is {2}")]
+    #[error("{0}: the value of {1} must be {2}")]
     Value(String, String, &'static str),
     /// Options that Kconfig gave other values, and why.
     #[error("Kconfig does not accept {}", .0.join("; "))]
@@ -77,7 +77,7 @@ pub enum BuildError {
     },
     /// A program failed because the disk is full.
     #[error(
-        "no space left on device for {}; hint: free some space (a lean kernel needs 400 MB, \
+        "no space left on device for {}; hint: free some space (a lean kernel needs 500 MB, \
          its source 1.6 GB), or set NOISEFLOOR_CACHE to another directory", .0.display()
     )]
     Full(PathBuf),

@@ -290,9 +290,9 @@ mod tests {
             ("build:debian:6.1,lean,=y", "'=y' is not an option"),
             ("build:debian:6.1,lean,a b=y", "'a b=y' is not an option"),
             ("build:debian:6.1,lean,name=a b", "'a b' is not a label"),
-            ("build:debian:6.1,lean,NO_HZ=never", "NO_HZ is off, idle or full"),
-            ("build:debian:6.1,lean,HZ=fast", "HZ is a number"),
-            ("build:debian:6.1,lean,HZ=0", "HZ is a number"),
+            ("build:debian:6.1,lean,NO_HZ=never", "NO_HZ must be off, idle or full"),
+            ("build:debian:6.1,lean,HZ=fast", "HZ must be a number"),
+            ("build:debian:6.1,lean,HZ=0", "HZ must be a number"),
             ("build:debian:6.1,lean,EXT4_FS=m", "guests load no modules"),
         ] {
             let error = BuildSpec::parse(text).unwrap_err().to_string();

@@ -25,7 +25,7 @@ const PREEMPT: [(&str, &str); 4] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
     /// The value of an option that has words: the option, the value, and the words.
-    #[error("{0}={1}: {0} is {2}")]
+    #[error("{0}={1}: {0} must be {2}")]
     Word(&'static str, String, &'static str),
     /// An option that would be a module.
     #[error("{0}=m: guests load no modules; hint: write {0}=y")]

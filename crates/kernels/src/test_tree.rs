@@ -258,7 +258,7 @@ fn mistakes() {
     let Some(site) = Site::new("mistakes") else { return };
     for (options, text) in [
         (",BROKE=y", "BROKE=y: Linux 6.1.7 has no option BROKE; there is BROKEN"),
-        (",BROKEN=7", "BROKEN=7: the value of BROKEN is y or n"),
+        (",BROKEN=7", "BROKEN=7: the value of BROKEN must be y or n"),
         (",DROPPED=y", "DROPPED=y: it needs NEEDED=y"),
         (
             ",HZ=10",

@@ -95,7 +95,7 @@ fn refused_options() {
     for (option, part) in [
         ("EXT4_FS=y", "EXT4_FS=y: it needs BLOCK=y"),
         ("AUDTI=y", "has no option AUDTI; there is AUDIT"),
-        ("PROC_FS=n,NET=7", "the value of NET is y or n"),
+        ("PROC_FS=n,NET=7", "the value of NET must be y or n"),
         ("HZ_PERIODIC=n,HZ=13000", "HZ=13000 is refused by the kernel's headers"),
         ("HZ=11", "Invalid value of HZ"),
     ] {
