@@ -62,8 +62,9 @@ pub struct FunctionCost {
     pub name: String,
     /// Its own instructions.
     pub own_instructions: Instructions,
-    /// Those, and the instructions of all functions that it called.
-    pub total_instructions: Instructions,
+    /// Those, and the instructions of all functions that it called; null if the callers of functions
+    /// were not recorded.
+    pub total_instructions: Option<Instructions>,
 }
 
 /// Instructions by function.
@@ -73,6 +74,12 @@ pub struct Explanation {
     pub total_instructions: Instructions,
     /// Each function, in descending order of own instructions.
     pub functions: Vec<FunctionCost>,
+}
+
+fn sorted(mut functions: Vec<FunctionCost>) -> Vec<FunctionCost> {
+    let rank = |f: &FunctionCost| (f.own_instructions, f.total_instructions);
+    functions.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
+    functions
 }
 
 impl Explanation {
@@ -93,12 +100,29 @@ impl Explanation {
         let cost = |(name, (own, total)): (&str, _)| FunctionCost {
             name: name.to_owned(),
             own_instructions: own,
-            total_instructions: total,
+            total_instructions: Some(total),
         };
-        let mut functions: Vec<FunctionCost> = costs.into_iter().map(cost).collect();
-        let rank = |f: &FunctionCost| (f.own_instructions, f.total_instructions);
-        functions.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
-        Self { total_instructions: total(stacks), functions }
+        let functions = costs.into_iter().map(cost).collect();
+        Self { total_instructions: total(stacks), functions: sorted(functions) }
+    }
+
+    /// Adds up instructions of functions whose callers are not known.
+    pub(crate) fn without_callers<'a>(
+        own: impl IntoIterator<Item = (&'a str, Instructions)>,
+    ) -> Self {
+        let mut costs: BTreeMap<&str, Instructions> = BTreeMap::new();
+        for (name, own) in own {
+            let cost = costs.entry(name).or_default();
+            *cost = *cost + own;
+        }
+        let cost = |(name, own): (&str, _)| FunctionCost {
+            name: name.to_owned(),
+            own_instructions: own,
+            total_instructions: None,
+        };
+        let total_instructions = costs.values().copied().sum();
+        let functions = costs.into_iter().map(cost).collect();
+        Self { total_instructions, functions: sorted(functions) }
     }
 
     /// The costs by name.
@@ -322,8 +346,9 @@ pub(crate) mod tests {
     }
 
     fn rows(explanation: &Explanation) -> Vec<(&str, u64, u64)> {
-        let row =
-            |f: &'_ FunctionCost| (f.own_instructions.get(), f.total_instructions.get());
+        let row = |f: &'_ FunctionCost| {
+            (f.own_instructions.get(), f.total_instructions.unwrap().get())
+        };
         explanation
             .functions
             .iter()

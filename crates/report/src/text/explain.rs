@@ -37,19 +37,27 @@ pub fn explain_text(typical: &Typical<'_>) -> String {
 /// A table of functions.
 pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
     let Explanation { total_instructions: all, functions } = explanation;
-    let share = |own| number::any(explanation.share(own), number::share);
-    let mut table = table(["self", "share", "total"]);
+    let has_totals =
+        functions.iter().any(|function| function.total_instructions.is_some());
+    let columns: &[&str] = match has_totals {
+        true => &["self", "share", "total"],
+        false => &["self", "share"],
+    };
+    let mut table = table(columns);
+    let mut row = |own, total: Option<String>, name: String| {
+        let share = number::any(explanation.share(own), number::share);
+        let total = total.filter(|_| has_totals);
+        table.row([count(own), share].into_iter().chain(total).chain([name]));
+    };
     for function in functions.iter().take(LISTED) {
-        let own = function.own_instructions;
-        let total = count(function.total_instructions);
-        table.row([count(own), share(own), total, cut(&function.name, name)]);
+        let total = function.total_instructions.map(count);
+        row(function.own_instructions, total, cut(&function.name, name));
     }
     if functions.len() > LISTED {
-        let rest = explanation.rest(LISTED);
         let words = more_functions(functions.len() - LISTED);
-        table.row([count(rest), share(rest), String::new(), words]);
+        row(explanation.rest(LISTED), Some(String::new()), words);
     }
-    table.row([count(*all), share(*all), count(*all), "all".to_owned()]);
+    row(*all, Some(count(*all)), "all".to_owned());
     table.text()
 }
 
@@ -74,7 +82,7 @@ fn differences(difference: &Difference, name: usize) -> String {
     let functions = &difference.functions;
     let differing = functions.iter().take_while(|function| function.difference != 0);
     let shown = differing.count().min(LISTED);
-    let mut table = table(["A", "B", "difference"]);
+    let mut table = table(&["A", "B", "difference"]);
     let mut row =
         |a, b, more, name| table.row([count(a), count(b), format_signed(more), name]);
     for f in &functions[..shown] {
@@ -104,10 +112,10 @@ fn differences(difference: &Difference, name: usize) -> String {
     table.text()
 }
 
-/// A table of three numbers for each function.
-fn table(numbers: [&str; 3]) -> Table {
-    let mut columns = numbers.map(|word| (word, Side::Right)).to_vec();
-    columns.push(("function", Side::Left));
+/// A table of these numbers for each function.
+fn table(numbers: &[&'static str]) -> Table {
+    let numbers = numbers.iter().map(|word| (*word, Side::Right));
+    let columns: Vec<_> = numbers.chain([("function", Side::Left)]).collect();
     Table::new(2, &columns)
 }
 

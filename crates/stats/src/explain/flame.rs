@@ -122,7 +122,7 @@ fn change(before: Option<&FunctionCost>, after: Option<&FunctionCost>) -> Change
     };
     Change {
         own: more(|cost| cost.own_instructions),
-        total: more(|cost| cost.total_instructions),
+        total: more(|cost| cost.total_instructions.unwrap_or(cost.own_instructions)),
     }
 }
 

@@ -7,7 +7,7 @@ use units::{Cpu, CpuSet, Instructions, Nanos};
 
 use crate::counts::call_phases;
 use crate::explain::typical::function_name;
-use crate::{CallStack, PROGRAM, PhaseExplanation, answer};
+use crate::{CallStack, Explanation, PROGRAM, PhaseExplanation, answer};
 
 /// All instructions of a cell's measured CPUs, in all phases or in those of one call.
 #[derive(Debug, Clone)]
@@ -20,8 +20,10 @@ pub struct WholePhase<'a> {
     pub cpus: CpuSet,
     /// The duration of the phases, if it is recorded.
     pub elapsed: Option<Nanos>,
-    /// The stacks.
+    /// The stacks; of a program's cell, only the entries into the kernel.
     pub stacks: Vec<CallStack<'a>>,
+    /// The functions of a program's cell, whose callers were not recorded.
+    functions: Option<Vec<(&'a str, Instructions)>>,
 }
 
 impl<'a> WholePhase<'a> {
@@ -56,14 +58,32 @@ impl<'a> WholePhase<'a> {
         let is_whole = kernel == counted.iter().map(|on| on.kernel).sum();
         let program = |on: &&CpuCounts| CallStack::new(vec![PROGRAM], on.user);
         stacks.extend(counted.iter().map(program));
+        let own =
+            profile.functions.iter().map(|of| (function_name(profile, of.name), of.own));
+        let user = counted.iter().map(|on| (PROGRAM, on.user));
+        let has_entries = !profile.contexts.is_empty() && cpu.is_none();
+        let functions = has_entries.then(|| own.chain(user).collect());
         let elapsed = if call.is_none() { elapsed(answer) } else { None };
         let is_known = is_whole && !counted.is_empty();
-        is_known.then_some(Self { cell, call, cpus, elapsed, stacks })
+        is_known.then_some(Self { cell, call, cpus, elapsed, stacks, functions })
     }
 
     /// The instructions by entry and by function.
     pub fn explanation(&self) -> PhaseExplanation {
-        PhaseExplanation::of(self.elapsed, &self.stacks)
+        let phase = PhaseExplanation::of(self.elapsed, &self.stacks);
+        let functions = self.functions.iter().flatten().copied();
+        match self.has_callers() {
+            true => phase,
+            false => PhaseExplanation {
+                explanation: Explanation::without_callers(functions),
+                ..phase
+            },
+        }
+    }
+
+    /// Whether the callers of functions were recorded.
+    pub fn has_callers(&self) -> bool {
+        self.functions.is_none()
     }
 }
 

@@ -34,13 +34,18 @@ pub fn phase_text(phase: &WholePhase<'_>) -> String {
     let explanation = phase.explanation();
     let entries = fitted(NAMES, |name| entries(&explanation, name));
     let functions = fitted(NAMES, |name| functions(&explanation.explanation, name));
-    let words = "In instructions. Interrupts are listed apart from the code that they \
-                 interrupted. \"self\": in the function itself; these add up. \"total\": including \
-                 all functions that it called.";
+    let totals = match phase.has_callers() {
+        true => "\"total\": including all functions that it called.",
+        false => "Callers are not recorded in a program's cell.",
+    };
+    let words = format!(
+        "In instructions. Interrupts are listed apart from the code that they interrupted. \
+         \"self\": in the function itself; these add up. {totals}"
+    );
     let cell = on_kernel(&phase.cell.name, &full_name(phase.cell));
     let headline = headline(phase, &explanation);
     let [cell, headline, words] =
-        [cell, headline, words.to_owned()].map(|words| paragraph("", &words));
+        [cell, headline, words].map(|words| paragraph("", &words));
     format!("{cell}\n{headline}\n{entries}\n{functions}\n{words}")
 }
 
