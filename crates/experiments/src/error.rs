@@ -175,8 +175,8 @@ pub enum EntryError {
     Variable(String),
     /// Not an absolute path, or not in its shortest form.
     #[error(
-        "'{}' is not a path in the guest: it must begin with / and have no ., .. or empty \
-         parts",
+        "'{}' is not a path in the guest: it must begin with / and have no ., .., empty parts \
+         or control characters",
         .0.escape_debug()
     )]
     GuestPath(String),

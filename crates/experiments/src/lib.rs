@@ -37,5 +37,7 @@ pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
 pub use metric::check_metric;
 pub use plan::CellPlan;
-pub use plan::program::{FileContents, GuestFile, ProgramFiles, guest_path};
+pub use plan::program::{
+    FileContents, GuestFile, ProgramFiles, guest_path, is_owned_path,
+};
 pub use program_request::ProgramRequest;

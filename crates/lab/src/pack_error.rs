@@ -20,8 +20,8 @@ pub enum PackError {
     /// There is no such file.
     #[error("there is no file {}", .0.display())]
     NoFile(PathBuf),
-    /// It is not a file, or its permissions do not allow its execution.
-    #[error("{} is not executable", .0.display())]
+    /// Its permissions do not allow its execution.
+    #[error("{} is not executable; hint: chmod +x", .0.display())]
     NotExecutable(PathBuf),
     /// A library is missing.
     #[error("{} needs the library {name}, which was not found; hint: {hint}", .by.display())]
@@ -65,6 +65,21 @@ pub enum PackError {
     /// A device, a socket or a pipe.
     #[error("{} is neither a file nor a folder nor a link", .0.display())]
     Special(PathBuf),
+    /// A directory, a device, a socket or a pipe, where a program is needed.
+    #[error("{} is not a file", .0.display())]
+    NotFile(PathBuf),
+    /// A file that no kernel executes.
+    #[error(
+        "{} is neither an ELF program nor a script: a script begins with #! and its interpreter",
+        .0.display()
+    )]
+    NotProgram(PathBuf),
+    /// The lab uses that path of the guest.
+    #[error(
+        "{0} in the guest belongs to the lab; hint: use a copy of the file in another folder or \
+         with another name (not /init, /order.json or /program, and not in /dev, /proc or /sys)"
+    )]
+    Owned(String),
     /// A name that is not UTF-8.
     #[error("the name {0:?} is not UTF-8")]
     Name(OsString),
@@ -77,7 +92,7 @@ pub enum PackError {
     /// The files do not fit into the guest.
     #[error(
         "the files are {files} MiB, with which a guest needs {least} MiB of memory, and it has \
-         {has}: memory_mib gives it more, up to 4096"
+         {has}; hint: --memory (in an experiment, memory_mib) gives it more, up to 4096 MiB"
     )]
     Memory {
         /// The size of the files, in MiB.
@@ -89,8 +104,8 @@ pub enum PackError {
     },
     /// The files fit into no guest: the size that would, in MiB.
     #[error(
-        "the files are larger than {0} MiB: the largest guest has 4096 MiB of memory, and needs \
-         twice their size"
+        "the files are larger than {0} MiB: the largest guest has 4096 MiB of memory, of which \
+         files take three times their size"
     )]
     TooLarge(u64),
     /// The archive cannot be made.

@@ -38,19 +38,26 @@ const MEMORY_MAX: u64 = 4096;
 /// that can grow has what others have.
 const LEAST: u64 = 80;
 const USUAL: u64 = 256;
-/// While it unpacks the files, a kernel has them twice; and its first file system may fill only
-/// half of the memory.
-const COPIES: u64 = 2;
-/// The most that all files may have, in MiB.
-const FILES_MAX: u64 = (MEMORY_MAX - LEAST) / COPIES;
+/// The kernel's first file system may fill half of the memory that remains beside the archive and
+/// what the kernel itself uses, of which a part is proportional to the memory
+/// (`shmem_default_max_blocks` in mm/shmem.c).
+const SHARE: u64 = 2;
+const OWN_SHARE: u64 = 32;
+/// The most that all files may have, in MiB: they are in the archive, too.
+const FILES_MAX: u64 = (MEMORY_MAX - MEMORY_MAX / OWN_SHARE - LEAST) / (1 + SHARE);
 /// A guest grows by a multiple of this, in MiB, so that few bytes more do not change it.
 const STEP: u64 = 64;
+
+/// The environment variable with libraries for all programs.
+const PRELOAD: &str = "LD_PRELOAD";
 
 /// The packed files of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Packed {
     /// The archive, in the format of an initramfs.
     pub(crate) archive: Arc<Vec<u8>>,
+    /// What the files fill in the guest, in bytes.
+    unpacked: u64,
     /// Its SHA-256, in hexadecimal.
     pub(crate) sha256: String,
     /// The guest's `PATH`: that of the specification, and the folders in which a program was found
@@ -89,11 +96,15 @@ pub(crate) fn pack(
         packer.program(name)?;
     }
     files.programs.iter().try_for_each(|name| packer.program(name))?;
+    for (_, libraries) in spec.environment.iter().filter(|(name, _)| name == PRELOAD) {
+        packer.preloaded(libraries)?;
+    }
     packer.tree().directory(&spec.directory, None)?;
     let (tree, path) = packer.finish();
+    let unpacked = tree.unpacked();
     let archive = tree.archive()?;
     let sha256 = checksum(&archive);
-    Ok(Packed { archive: Arc::new(archive), sha256, path })
+    Ok(Packed { archive: Arc::new(archive), unpacked, sha256, path })
 }
 
 impl Packed {
@@ -108,10 +119,12 @@ impl Packed {
         grows: bool,
     ) -> Result<u32, PackError> {
         let files = (self.archive.len() as u64).div_ceil(1 << 20);
-        let least = LEAST + COPIES * files;
-        let usual = match COPIES * files <= USUAL - LEAST {
+        let room = files + SHARE * self.unpacked.div_ceil(1 << 20);
+        let with_own = |room: u64| (room * OWN_SHARE).div_ceil(OWN_SHARE - 1);
+        let least = with_own(LEAST + room);
+        let usual = match least <= USUAL {
             true => USUAL,
-            false => (USUAL + COPIES * files).next_multiple_of(STEP),
+            false => with_own(USUAL + room).next_multiple_of(STEP),
         };
         let specified_mib = u64::from(specified);
         let has = match grows {

@@ -169,7 +169,7 @@ impl Run<'_> {
             None | Some(0) => String::new(),
             Some(killed) => format!(
                 "; the guest ran out of memory, and its kernel killed {killed} of its \
-                 processes: give it more (memory_mib)"
+                 processes: give it more (--memory, or memory_mib in an experiment)"
             ),
         }
     }

@@ -70,6 +70,11 @@ pub fn guest_path(directory: &str, path: &str) -> String {
     GuestPath::resolve(directory, path).as_str().to_owned()
 }
 
+/// Whether the lab or its agent use that path of the guest, so that no file can be there.
+pub fn is_owned_path(path: &str) -> bool {
+    GuestPath::resolve("/", path).refuse_owned().is_err()
+}
+
 /// The specification of a program, what it needs, and its description.
 pub(crate) fn program(
     source: &Source,
@@ -135,6 +140,9 @@ fn programs(source: &Source, words: Option<&List<Word>>) -> Result<Vec<String>, 
     words.map(program).collect()
 }
 
+/// The names of what is no service, in reports.
+const GROUPS: [&str; 2] = ["command", "other"];
+
 fn services(source: &Source, rows: &[ServiceRow]) -> Result<Vec<ServiceSpec>, Error> {
     let mut names = HashSet::new();
     let mut services = Vec::new();
@@ -142,6 +150,10 @@ fn services(source: &Source, rows: &[ServiceRow]) -> Result<Vec<ServiceSpec>, Er
         let name = row.name.get_ref().as_str();
         if !names.insert(name) {
             let why = format!("two services are named '{name}'");
+            return Err(source.refuse(row.name.span(), why));
+        }
+        if GROUPS.contains(&name) {
+            let why = format!("reports have '{name}' as a name for what is no service");
             return Err(source.refuse(row.name.span(), why));
         }
         services.push(ServiceSpec {

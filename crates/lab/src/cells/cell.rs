@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use agent::{Answer, DecodeError, Order, Task, order};
 use kernels::{Kernel, checksum};
-use recording::HostUse;
+use recording::{HostUse, Spec};
 use serde::Serialize;
 use units::Nanos;
 
 use crate::cells::lab::Lab;
 use crate::cells::run::Run;
 use crate::error::{Error, failed};
-use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
+use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest, NO_ANSWER};
 use crate::guest::command_line::{self as line, Engine};
 use crate::guest::console::{self, Console};
 use crate::guest::exit::{self, Exit};
@@ -257,7 +257,11 @@ impl Ready {
             Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
-        Deadlines { boot: each, work, leave: each }
+        let missing = match &self.request.task {
+            Task::Measure(Spec::Program(_)) => "the program and its services did not end",
+            Task::Measure(_) | Task::Symbols | Task::Program(_) => NO_ANSWER,
+        };
+        Deadlines { boot: each, work, leave: each, missing }
     }
 }
 
@@ -300,6 +304,12 @@ fn has_greeted(folder: &Path) -> bool {
 /// The outcome of a guest, with that much memory, that has powered off by itself after its process
 /// used that.
 fn judge(folder: &Path, memory_mib: u32, host: HostUse) -> Ended {
+    if let Some(why) = Console::read(folder).not_unpacked() {
+        return Ended::Lost(format!(
+            "its kernel could not create all files of the guest ({why}): {memory_mib} MiB of \
+             memory are too little; hint: --memory, or memory_mib in an experiment"
+        ));
+    }
     let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
     match Answer::from_bytes(&bytes) {
         Ok(Answer::Recording(_) | Answer::Symbols(_) | Answer::Output(_)) => {
@@ -367,5 +377,8 @@ mod tests {
         let why = "the guest sent no answer at all; the last line of its console: bye";
         assert_eq!(lost("bye\n", b""), why);
         assert!(!lost("", b"x").contains("console"));
+        let full = "[    0.9] Initramfs unpacking failed: write error\n";
+        let why = "its kernel could not create all files of the guest (write error): 64 MiB of ";
+        assert!(lost(full, b"").starts_with(why));
     }
 }

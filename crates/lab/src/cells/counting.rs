@@ -13,7 +13,7 @@ use recording::Mode;
 use crate::cells::lab::{Counting, Lab};
 use crate::cells::run::Run;
 use crate::error::{Error, failed};
-use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
+use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest, NO_ANSWER};
 use crate::guest::command_line::{self, COUNTER};
 
 /// The counter's output when it is loaded as a test.
@@ -52,7 +52,8 @@ impl Lab {
         let file = place.path().join(COUNTER);
         symlink(&self.parts.counter, &file).map_err(failed(&file))?;
         let each = run.deadline;
-        let deadlines = Deadlines { boot: each, work: each, leave: each };
+        let deadlines =
+            Deadlines { boot: each, work: each, leave: each, missing: NO_ANSWER };
         let arguments = command_line::probe();
         let guest = Guest::start(&self.qemu, &arguments, place.path(), None)?;
         let ended = guest.run(deadlines, run.stop);

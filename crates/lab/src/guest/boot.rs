@@ -50,12 +50,17 @@ enum State {
     Leaving,
 }
 
+/// What has not happened if a guest works for too long.
+pub(crate) const NO_ANSWER: &str = "the agent did not answer";
+
 /// How long each state may last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadlines {
     pub(crate) boot: Duration,
     pub(crate) work: Duration,
     pub(crate) leave: Duration,
+    /// What has not happened if `work` is over.
+    pub(crate) missing: &'static str,
 }
 
 /// The outcome of a boot.
@@ -210,7 +215,7 @@ impl<'a> Guest<'a> {
         }
         let (allowed, what) = match self.state {
             State::Booting => (deadlines.boot, "its kernel did not start the agent"),
-            State::Working => (deadlines.work, "the agent did not answer"),
+            State::Working => (deadlines.work, deadlines.missing),
             State::Leaving => (deadlines.leave, "it answered but did not power off"),
         };
         let (ran, slept) = self.time.ran_and_slept();

@@ -44,6 +44,8 @@ const CHANNEL_HINT: &str = "the kernel denies programs the I/O port: it is locke
 const LINES: usize = 4;
 /// The message of a kernel that can start no program (init/main.c).
 pub(crate) const NO_INIT: &str = "No working init found";
+/// The message of a kernel that could not create all files (init/initramfs.c).
+const NOT_UNPACKED: &str = "Initramfs unpacking failed: ";
 const PANIC: &str = "Kernel panic - not syncing: ";
 
 /// A guest's console.
@@ -63,6 +65,12 @@ impl Console {
     pub(crate) fn panic(&self) -> Option<&str> {
         let line = self.text.lines().find(|line| line.contains(PANIC))?;
         line.split(PANIC).nth(1).map(str::trim)
+    }
+
+    /// Why the kernel could not create all files of the guest, if it could not.
+    pub(crate) fn not_unpacked(&self) -> Option<&str> {
+        let line = self.text.lines().find(|line| line.contains(NOT_UNPACKED))?;
+        line.split(NOT_UNPACKED).nth(1).map(str::trim)
     }
 
     /// A doubt if the kernel printed an error and continued.

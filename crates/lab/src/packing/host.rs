@@ -2,8 +2,11 @@
 
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use crate::pack_error::PackError;
 
 /// The bits of a mode that allow execution.
 const EXECUTE: u32 = 0o111;
@@ -26,8 +29,21 @@ pub(super) const USUAL: [&str; 6] = [
 
 /// Whether a program can be executed there.
 pub(super) fn is_program(path: &Path) -> bool {
-    fs::metadata(path)
-        .is_ok_and(|file| file.is_file() && file.permissions().mode() & EXECUTE != 0)
+    refuse_program(path).is_ok()
+}
+
+/// Why that is no program, if it is none.
+pub(super) fn refuse_program(path: &Path) -> Result<(), PackError> {
+    let owned = || path.to_owned();
+    match fs::metadata(path) {
+        Err(why) if why.kind() == ErrorKind::NotFound => Err(PackError::NoFile(owned())),
+        Err(why) => Err(PackError::Read(owned(), why)),
+        Ok(about) if !about.is_file() => Err(PackError::NotFile(owned())),
+        Ok(about) if about.permissions().mode() & EXECUTE == 0 => {
+            Err(PackError::NotExecutable(owned()))
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// The first program of that name in folders that are separated by colons.

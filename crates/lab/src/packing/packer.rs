@@ -1,13 +1,14 @@
 //! Adds programs to a guest's files, with everything that starts or loads them.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use experiments::guest_path;
 use kernels::Wanted;
 use recording::ProgramSpec;
+use rustix::fs::OFlags;
 
 use crate::pack_error::PackError;
 use crate::packing::elf::{self, Format, Needs};
@@ -94,16 +95,21 @@ impl<'a> Packer<'a> {
         if name.contains('/') {
             let guest = guest_path(self.directory, name);
             let host = self.folder.join(name);
-            return match self.tree.has(&guest) {
-                true => Ok(()),
-                false if !host.exists() => Err(PackError::NoFile(host)),
-                false if !host::is_program(&host) => Err(PackError::NotExecutable(host)),
-                false if name.starts_with('/') => self.add(&Place::same(&guest), &[]),
+            if self.tree.has_directory(&guest) {
+                return Err(PackError::Conflict(guest));
+            }
+            if self.tree.has(&guest) {
+                return Ok(());
+            }
+            host::refuse_program(&host)?;
+            return match name.starts_with('/') {
+                true => self.add(&Place::same(&guest), &[]),
                 false => self.add(&Place { host, guest }, &[]),
             };
         }
+        let has_file = |path: &str| self.tree.has(path) && !self.tree.has_directory(path);
         let mut folders = self.path.split(':').filter(|folder| folder.starts_with('/'));
-        if folders.any(|folder| self.tree.has(&format!("{folder}/{name}"))) {
+        if folders.any(|folder| has_file(&format!("{folder}/{name}"))) {
             return Ok(());
         }
         let usual = host::find(name, &self.path);
@@ -114,6 +120,18 @@ impl<'a> Packer<'a> {
             Some(path) => self.add(&Place::same(&guest_path("/", path)), &[]),
             None => Err(PackError::Name(host.into())),
         }
+    }
+
+    /// Adds the libraries that the linker loads before those of each program (`LD_PRELOAD`).
+    pub(super) fn preloaded(&mut self, libraries: &str) -> Result<(), PackError> {
+        let names = libraries.split([':', ' ']).filter(|name| !name.is_empty());
+        let names = names.map(|name| match name.contains('/') {
+            true => guest_path(self.directory, name),
+            false => name.to_owned(),
+        });
+        let libraries = names.filter(|name| !self.tree.has(name)).collect();
+        let needs = Needs { libraries, ..Needs::default() };
+        self.needs(&Place::same("/LD_PRELOAD"), &needs, &[], Need::Runs)
     }
 
     /// Finds a program in this machine's `PATH`; the folder is added to the guest's.
@@ -180,6 +198,9 @@ impl<'a> Packer<'a> {
         need: Need,
     ) -> Result<(), PackError> {
         let (format, script) = (elf::format(&contents), script::interpreter(&contents));
+        if (&format, &script, need) == (&Format::Other, &None, Need::Runs) {
+            return Err(PackError::NotProgram(place.host.clone()));
+        }
         self.tree.file(&place.guest, mode, contents)?;
         let path = || place.host.clone();
         match (format, need) {
@@ -206,7 +227,12 @@ impl<'a> Packer<'a> {
         script: &Interpreter,
         need: Need,
     ) -> Result<(), PackError> {
-        for program in std::iter::once(&script.path).chain(&script.started) {
+        // The kernel does not look for an interpreter in PATH.
+        let own = match script.path.contains('/') {
+            true => script.path.clone(),
+            false => format!("./{}", script.path),
+        };
+        for program in std::iter::once(&own).chain(&script.started) {
             match (self.program(program), need) {
                 (Err(PackError::NoFile(_) | PackError::NoProgram { .. }), Need::Runs) => {
                     return Err(self.no_interpreter(program, of));
@@ -226,11 +252,14 @@ impl<'a> Packer<'a> {
             true => Wanted::Path(path),
             false => Wanted::Program(path),
         };
-        PackError::NoInterpreter {
-            path: path.to_owned(),
-            by: of.host.clone(),
-            hint: packages::hint(wanted, self.look),
-        }
+        let hint = match path.ends_with('\r') {
+            true => {
+                "the lines of the script must end with LF, and not with CR LF".to_owned()
+            }
+            false => packages::hint(wanted, self.look),
+        };
+        let path = path.escape_debug().to_string();
+        PackError::NoInterpreter { path, by: of.host.clone(), hint }
     }
 
     /// Adds the interpreter and the libraries of a program or a library.
@@ -296,6 +325,10 @@ pub(super) fn read(path: &Path) -> Result<(u32, Vec<u8>), PackError> {
         return Err(PackError::Special(path.to_owned())); // it may never end
     }
     refuse_size(about.len())?;
-    let contents = fs::read(path).map_err(failed)?;
+    let mut contents = Vec::new();
+    // A file of the kernel's, such as /proc/kmsg, may wait for contents.
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(nonblocking).open(path);
+    file.and_then(|mut file| file.read_to_end(&mut contents)).map_err(failed)?;
     Ok((about.permissions().mode() & host::PERMISSIONS, contents))
 }

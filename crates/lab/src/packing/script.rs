@@ -17,7 +17,8 @@ pub(super) fn interpreter(bytes: &[u8]) -> Option<Interpreter> {
     let line = bytes.strip_prefix(b"#!")?;
     let line = &line[..line.len().min(LINE_MAX - 2)];
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let line = std::str::from_utf8(line).ok()?.trim();
+    // With CR LF, the CR is a part of the name.
+    let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     let path = words.next()?.to_owned();
     let is_env = path.rsplit('/').next() == Some(ENV);
@@ -42,6 +43,8 @@ mod tests {
         assert_eq!(read("#!/bin/sh\nexit"), pair("/bin/sh", ""));
         assert_eq!(read("#! /usr/bin/perl -w"), pair("/usr/bin/perl", ""));
         assert_eq!(read("#!/usr/bin/env python3\n"), pair("/usr/bin/env", "python3"));
+        assert_eq!(read("#!/bin/sh\r\n"), pair("/bin/sh\r", ""));
+        assert_eq!(read("#!/usr/bin/env sh\r\n"), pair("/usr/bin/env", "sh\r"));
         assert_eq!(read("#!/usr/bin/env -S A=b awk -f\n"), pair("/usr/bin/env", "awk"));
         for none in ["", "#!", "#!\n/bin/sh", "# !/bin/sh", "\x7fELF"] {
             assert_eq!(read(none), None, "{none}");

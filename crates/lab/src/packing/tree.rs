@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use experiments::is_owned_path;
+
 use crate::pack_error::PackError;
 use crate::packing::links;
 use crate::packing::{Archive, FILES_MAX};
@@ -15,6 +17,8 @@ const PLAIN: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 /// The permissions of directories that are only on the way to a file, and those of links.
 const USUAL: u32 = 0o755;
+/// The size of a page, in bytes.
+const PAGE: u64 = 4096;
 const ALL: u32 = 0o777;
 
 /// A file, a directory or a link.
@@ -79,6 +83,12 @@ impl Tree {
         self.resolve(path, true).is_ok_and(|path| self.nodes.contains_key(&path))
     }
 
+    /// Whether there is a directory.
+    pub(super) fn has_directory(&self, path: &str) -> bool {
+        let path = self.resolve(path, true);
+        path.is_ok_and(|path| matches!(self.nodes.get(&path), Some(Node::Directory(_))))
+    }
+
     /// Whether there is one of that name itself, which may be a link to nowhere.
     pub(super) fn has_name(&self, path: &str) -> bool {
         self.resolve(path, false).is_ok_and(|path| self.nodes.contains_key(&path))
@@ -86,6 +96,9 @@ impl Tree {
 
     fn insert(&mut self, path: &str, node: Node) -> Result<(), PackError> {
         let path = self.resolve(path, false)?;
+        if is_owned_path(&path) {
+            return Err(PackError::Owned(path));
+        }
         self.parents(&path)?;
         if let Some(Node::Directory(_)) = self.nodes.get(&path) {
             return Err(PackError::Conflict(path));
@@ -118,6 +131,16 @@ impl Tree {
             Some(Node::Link(target)) if follow || !is_last => Ok(Some(target.clone())),
             Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => Ok(None),
         })
+    }
+
+    /// What the files fill in a file system of the guest, in bytes: whole pages, and about a page for
+    /// everything else about each.
+    pub(super) fn unpacked(&self) -> u64 {
+        let pages = |node: &Node| match node {
+            Node::File(_, contents) => 1 + (contents.len() as u64).div_ceil(PAGE),
+            Node::Directory(_) | Node::Link(_) => 1,
+        };
+        self.nodes.values().map(|node| pages(node) * PAGE).sum()
     }
 
     /// The archive.
