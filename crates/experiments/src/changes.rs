@@ -199,5 +199,7 @@ fn unknown<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> ChangeError {
-    ChangeError::NoRow(kind, wanted.to_owned(), quoted(names))
+    let names = quoted(names);
+    let names = if names.is_empty() { "none".to_owned() } else { names };
+    ChangeError::NoRow(kind, wanted.to_owned(), names)
 }

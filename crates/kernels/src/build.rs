@@ -42,6 +42,8 @@ use crate::store::KernelStore;
 
 /// The version of the recipe: kernels of others are built again.
 const RECIPE: &str = "1";
+/// Characters that make or a shell would not take as part of a path.
+const SPECIAL: &str = ":$;'\"`()&|<>*?#%\\!{}[]^";
 /// The target of make, and its file.
 const TARGET: &str = "bzImage";
 const IMAGE: &str = "arch/x86/boot/bzImage";
@@ -422,9 +424,8 @@ impl Builder<'_> {
 
 /// Refuses paths that the kernel's Makefile does.
 fn refuse_spaces(paths: [&Path; 2]) -> Result<(), BuildError> {
-    let is_refused = |path: &&Path| {
-        path.to_string_lossy().contains(|c: char| c.is_whitespace() || c == ':')
-    };
+    let is_special = |c: char| c.is_whitespace() || SPECIAL.contains(c);
+    let is_refused = |path: &&Path| path.to_string_lossy().contains(is_special);
     match paths.into_iter().find(is_refused) {
         Some(path) => Err(BuildError::Spaces(path.to_owned())),
         None => Ok(()),
@@ -445,9 +446,10 @@ mod tests {
     /// source.
     #[test]
     fn paths() {
-        let [fine, space, colon] = ["/a/b-c", "/a/b c", "/a:b"].map(Path::new);
+        let [fine, space, colon, shell] =
+            ["/a/b-c~1_é", "/a/b c", "/a:b", "/a$(b)"].map(Path::new);
         assert!(refuse_spaces([fine, fine]).is_ok());
-        for bad in [space, colon] {
+        for bad in [space, colon, shell] {
             let refused = refuse_spaces([fine, bad]).unwrap_err();
             assert!(refused.to_string().contains(&bad.display().to_string()));
             assert!(!refused.is_of_source());

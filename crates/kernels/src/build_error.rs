@@ -23,8 +23,9 @@ pub enum BuildError {
     BuiltInPlace(PathBuf),
     /// Kbuild refuses the path of a tree, or of the folder of a build.
     #[error(
-        "make of the Linux kernel accepts no path with spaces or colons: {}; hint: move the \
-         source, or set NOISEFLOOR_CACHE to another directory", .0.display()
+        "make of the Linux kernel accepts no path with spaces, colons or characters that are \
+         special to a shell: {}; hint: move the source, or set NOISEFLOOR_CACHE to another \
+         directory", .0.display()
     )]
     Spaces(PathBuf),
     /// The tree changed while it was built.
@@ -33,6 +34,9 @@ pub enum BuildError {
     /// A file that cannot be read.
     #[error("failed to read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
+    /// A directory, a pipe or a device, or a file that is too large for one with options.
+    #[error("{} is not a file with options", .0.display())]
+    NotText(PathBuf),
     /// A file that cannot be written.
     #[error("failed to write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
@@ -108,6 +112,7 @@ impl BuildError {
             | Self::Spaces(_)
             | Self::Changed(_)
             | Self::Read(..)
+            | Self::NotText(_)
             | Self::Line { .. }
             | Self::Module(..)
             | Self::Tools(..)

@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::Path;
 
 const PREFIX: &str = "CONFIG_";
+/// The longest line that a message quotes, in characters.
+const LINE_MAX: usize = 80;
 /// The values of `HZ` that `kernel/Kconfig.hz` offers.
 const OFFERED_HZ: [u32; 4] = [100, 250, 300, 1000];
 /// `NO_HZ` by its words.
@@ -27,6 +29,9 @@ pub enum OptionError {
     /// The value of an option that has words: the option, the value, and the words.
     #[error("{0}={1}: {0} must be {2}")]
     Word(&'static str, String, &'static str),
+    /// A value of more than one line, or with another control character: the option.
+    #[error("{0}: the value must not have control characters")]
+    Control(String),
     /// An option that would be a module.
     #[error("{0}=m: guests load no modules; hint: write {0}=y")]
     Module(String),
@@ -62,10 +67,17 @@ impl OptionValue {
         }
         let no = |name, words| Err(OptionError::Word(name, value.to_owned(), words));
         match name {
-            "HZ" if !value.parse::<u32>().is_ok_and(|hz| hz > 0) => {
-                return no("HZ", "a number of ticks per second");
+            _ if value.contains(char::is_control) => {
+                return Err(OptionError::Control(name.to_owned()));
             }
-            "NO_HZ" if !is_word(value, &NO_HZ) => {
+            "HZ" => {
+                return match value.parse::<u32>().ok().filter(|hz| *hz > 0) {
+                    Some(hz) => Ok(Some(Self::new(name, &hz.to_string()))),
+                    None => no("HZ", "a number of ticks per second"),
+                };
+            }
+            // The old option of that name is another one: without it, the tick still stops.
+            "NO_HZ" if value == "n" || !is_word(value, &NO_HZ) => {
                 return no("NO_HZ", "off, idle or full");
             }
             "PREEMPT" if !is_word(value, &PREEMPT) => {
@@ -74,7 +86,11 @@ impl OptionValue {
             _ if value == "m" => return Err(OptionError::Module(name.to_owned())),
             _ => {}
         }
-        Ok(Some(Self { name: name.to_owned(), value: unquoted(value).to_owned() }))
+        Ok(Some(Self::new(name, &unquoted(value))))
+    }
+
+    fn new(name: &str, value: &str) -> Self {
+        Self { name: name.to_owned(), value: value.to_owned() }
     }
 
     /// What Kconfig is to assign.
@@ -157,7 +173,7 @@ pub(crate) fn read(text: &str, file: &Path) -> Result<Vec<Wanted>, (usize, Strin
         };
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         if !is_name(name) || value.is_empty() {
-            return Err((number, line.to_owned()));
+            return Err((number, quoted(line)));
         }
         let option = OptionValue::parse(name, value);
         let wanted = match option {
@@ -165,7 +181,7 @@ pub(crate) fn read(text: &str, file: &Path) -> Result<Vec<Wanted>, (usize, Strin
             // Kconfig's own PREEMPT=y, and modules.
             _ => Wanted {
                 name: name.to_owned(),
-                value: unquoted(value).to_owned(),
+                value: unquoted(value),
                 origin: String::new(),
             },
         };
@@ -173,6 +189,14 @@ pub(crate) fn read(text: &str, file: &Path) -> Result<Vec<Wanted>, (usize, Strin
         all.push(Wanted { origin, ..wanted });
     }
     Ok(all)
+}
+
+/// A line for a message, which need not be text.
+fn quoted(line: &str) -> String {
+    match line.char_indices().nth(LINE_MAX) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// Whether it has the form of an option's name.
@@ -187,9 +211,20 @@ fn is_word(value: &str, words: &[(&str, &str)]) -> bool {
     matches!(value, "y" | "n") || words.iter().any(|(word, _)| *word == value)
 }
 
-fn unquoted(value: &str) -> &str {
+/// A value without quotes, within which Kconfig has escapes.
+fn unquoted(value: &str) -> String {
     let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-    inner.unwrap_or(value)
+    inner.map_or_else(|| value.to_owned(), unescaped)
+}
+
+/// A string of a configuration, in which a backslash precedes quotes and backslashes.
+pub(crate) fn unescaped(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut next = || match characters.next() {
+        Some('\\') => characters.next(),
+        other => other,
+    };
+    std::iter::from_fn(&mut next).collect()
 }
 
 #[cfg(test)]
@@ -213,8 +248,16 @@ mod tests {
             ("PREEMPT", "none", "PREEMPT_NONE", "y"),
             ("CONFIG_AUDIT", "n", "AUDIT", "n"),
             ("CMDLINE", "\"a b\"", "CMDLINE", "a b"),
+            ("CMDLINE", "\"a=\\\"b\\\\\"", "CMDLINE", "a=\"b\\"),
+            ("CMDLINE", "a\"b", "CMDLINE", "a\"b"),
+            ("HZ", "+040", "HZ", "40"),
         ] {
             assert_eq!(wanted(name, value), (option.to_owned(), set.to_owned()));
+        }
+        for (name, value) in
+            [("NO_HZ", "n"), ("A", "a\nCONFIG_B=y"), ("HZ", "4294967296")]
+        {
+            assert!(OptionValue::parse(name, value).is_err(), "{name}={value}");
         }
         let hz = |hz| OptionValue::parse("HZ", hz).unwrap().unwrap().wanted().hz();
         assert_eq!((hz("250"), hz("40")), (Some(Hz::Offered(250)), Some(Hz::Other(40))));

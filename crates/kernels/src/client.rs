@@ -103,12 +103,17 @@ pub(crate) fn refuse_stopped(stop: &AtomicBool) -> Result<(), Error> {
     }
 }
 
-/// The first error in what a program wrote; the package client marks errors.
+/// The first error in what a program wrote. The package client marks errors; tar writes a line about
+/// what it changes in names before.
 pub(crate) fn complaint(text: &str) -> &str {
     let mut errors = text.lines().filter_map(|line| line.strip_prefix("E: "));
-    let first = || text.lines().next().unwrap_or("it prints no reason");
+    let is_reason = |line: &&str| !line.trim().is_empty() && !line.contains(REMOVING);
+    let first = || text.lines().find(is_reason).unwrap_or("it prints no reason");
     errors.next().unwrap_or_else(first)
 }
+
+/// In a line of tar's that is no error.
+const REMOVING: &str = ": Removing leading ";
 
 /// The failure of a program, with its message.
 pub(crate) fn complained(command: &Command, why: &str) -> Error {

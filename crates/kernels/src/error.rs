@@ -247,6 +247,7 @@ fn build_kind(cause: &BuildError) -> Kind {
         BuildError::NotKernel { .. }
         | BuildError::BuiltInPlace(_)
         | BuildError::Read(..)
+        | BuildError::NotText(_)
         | BuildError::Line { .. }
         | BuildError::Module(..)
         | BuildError::NoOption(..)

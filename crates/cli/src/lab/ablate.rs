@@ -80,6 +80,10 @@ fn how(args: &AblateArgs) -> How {
     How { kernels: Vec::new(), set, mode: None, jobs: None, fresh: false, deadline }
 }
 
+/// What the ends of an ablation are.
+const ENDS: &str = "hint: --from and --to are files with configurations, or kernels to build \
+     (build:debian:6.1,lean)";
+
 /// The source of all kernels.
 fn source(args: &AblateArgs) -> Result<SourceSpec, Failure> {
     let mut sources: Vec<SourceSpec> = args.source.iter().cloned().collect();
@@ -90,7 +94,7 @@ fn source(args: &AblateArgs) -> Result<SourceSpec, Failure> {
     }
     let Some(first) = sources.first() else {
         let text = fs::read_to_string(&args.from)
-            .map_err(|error| Failure::usage(format!("{}: {error}", args.from)))?;
+            .map_err(|error| Failure::usage(format!("{}: {error}; {ENDS}", args.from)))?;
         return SourceSpec::of_config(&text).ok_or_else(|| {
             Failure::usage(format!(
                 "{} does not name its version of Linux; hint: --source debian:6.1",

@@ -355,14 +355,14 @@ pub(crate) struct BuildArgs {
     pub(crate) source: Option<SourceSpec>,
     /// Configuration that the options change: lean (what guests and programs need), debian or
     /// debian-cloud (Debian's for this version, without modules), none (all off), or a file.
-    #[arg(long, value_name = "BASE", default_value = "lean", requires = "source")]
+    #[arg(long, value_name = "BASE", default_value = "lean", conflicts_with = "names")]
     pub(crate) base: String,
     /// Option of the kernel: HZ=N (any that the kernel's headers accept), NO_HZ=off|idle|full,
     /// PREEMPT=none|voluntary|full|lazy, or any of Kconfig's: AUDIT=n. Can be repeated.
-    #[arg(short, long = "option", value_name = "OPTION=VALUE", requires = "source")]
+    #[arg(short, long = "option", value_name = "OPTION=VALUE", conflicts_with = "names")]
     pub(crate) options: Vec<String>,
     /// File with options, which -o overrides. Can be repeated.
-    #[arg(long = "fragment", value_name = "FILE", requires = "source")]
+    #[arg(long = "fragment", value_name = "FILE", conflicts_with = "names")]
     pub(crate) fragments: Vec<PathBuf>,
     /// Number of processes to run in parallel [default: the number of CPUs].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -72,7 +72,7 @@ fn spec(
     let option = |text: &String| {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let option = OptionValue::parse(name, value).map_err(Failure::usage)?;
-        option.filter(|option| !option.value.is_empty()).ok_or_else(|| {
+        option.filter(|_| !value.is_empty()).ok_or_else(|| {
             Failure::usage(format!(
                 "'{text}' is not an option: write OPTION=VALUE, as in -o HZ=40"
             ))
@@ -80,7 +80,14 @@ fn spec(
     };
     let options = options.iter().map(option).collect::<Result<_, _>>()?;
     let (base, fragments) = (Base::parse(base), fragments.to_vec());
-    Ok(BuildSpec { base, fragments, options, ..BuildSpec::new(source) })
+    let spec = BuildSpec { base, fragments, options, ..BuildSpec::new(source) };
+    // Its name is printed, and can be used instead of the options.
+    match BuildSpec::parse(&spec.to_string()) {
+        Ok(named) if named == spec => Ok(spec),
+        _ => Err(Failure::usage(
+            "a kernel's source, base, fragments and options must not contain a comma",
+        )),
+    }
 }
 
 /// An image and its configuration.

@@ -117,8 +117,8 @@ fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
             text.extend(suites.iter().map(suite_text));
         }
     }
-    text + "Also: running (this machine's kernel), the path of a kernel image, or a kernel to build:\n\
-            noisefloor lab kernels build --help\n"
+    text + "Also: running (this machine's kernel), the path of a kernel image, or a kernel to\n\
+            build: noisefloor lab kernels build --help\n"
 }
 
 /// A cached kernel; a name that is too long for its column is on a separate line.

@@ -26,6 +26,8 @@ const WITHOUT_MODULES: [(&str, &str); 9] = [
     ("KERNEL_GZIP", "y"),
     ("BUILD_SALT", "\"\""),
 ];
+/// The largest file with options, in bytes: Debian's configuration has 0.3 MB.
+const TEXT_MAX: u64 = 16 << 20;
 /// Options of a choice of which another is set above.
 const REPLACED: [&str; 2] = ["DEBUG_INFO_", "KERNEL_"];
 
@@ -101,13 +103,17 @@ pub(crate) fn option_name(line: &str) -> Option<&str> {
     }
 }
 
-/// The text of a file with options.
+/// The text of a file with options, or of a tree.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be read, is no file (a pipe would wait for a writer), or is too large.
 pub(crate) fn read_text(path: &Path) -> Result<String, BuildError> {
-    let bytes = fs::read(path);
-    let bytes = bytes.map_err(|error| BuildError::Read(path.to_owned(), error))?;
+    let failed = |error| BuildError::Read(path.to_owned(), error);
+    let about = fs::metadata(path).map_err(failed)?;
+    if !about.is_file() || about.len() > TEXT_MAX {
+        return Err(BuildError::NotText(path.to_owned()));
+    }
+    let bytes = fs::read(path).map_err(failed)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

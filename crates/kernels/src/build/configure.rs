@@ -5,6 +5,7 @@
 //! the folder of the build, defines `HZ` with that default before it includes all others: the first
 //! default wins (`Documentation/kbuild/kconfig-language.rst`).
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,13 +13,13 @@ use facts::Config;
 use strsim::osa_distance;
 
 use crate::build::base::{BaseConfig, option_name, read_text};
-use crate::build::difference::{group, other_hz};
+use crate::build::difference::{group, is_hz, other_hz};
 use crate::build::kconfig::{Kconfig, Type};
 use crate::build::make::{BuildEnd, Make};
 use crate::build::source::Tree;
 use crate::build_error::BuildError;
 use crate::build_name::BuildSpec;
-use crate::build_option::{self, Hz, OptionValue, Wanted};
+use crate::build_option::{self, Hz, OptionValue, Wanted, unescaped};
 use crate::debian::Fetch;
 
 /// The file with the options, if it is not the tree's own.
@@ -48,21 +49,36 @@ pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
     let mut all: Vec<Wanted> = Vec::new();
     for file in &spec.fragments {
         let read = build_option::read(&read_text(file)?, file);
-        all.extend(read.map_err(|(number, text)| BuildError::Line {
+        let mut read = read.map_err(|(number, text)| BuildError::Line {
             file: file.clone(),
             number,
             text,
-        })?);
+        })?;
+        // Beside a frequency that Kconfig does not offer, a complete configuration has a choice.
+        if read.iter().any(|one| matches!(one.hz(), Some(Hz::Other(_)))) {
+            read.retain(|one| one.name == "HZ" || !is_hz(&one.name));
+        }
+        all.extend(read);
     }
     if let Some(module) = all.iter().find(|one| one.value == "m") {
         let Wanted { name, origin, .. } = module;
         return Err(BuildError::Module(origin.clone(), name.clone()));
     }
     all.extend(spec.options.iter().map(OptionValue::wanted));
-    let is_last = |(index, one): &(usize, &Wanted)| {
-        !all[index + 1..].iter().any(|later| later.name == one.name)
-    };
-    Ok(all.iter().enumerate().filter(is_last).map(|(_, one)| one.clone()).collect())
+    Ok(last_of_each(&all, |one| Some(one.name.clone())))
+}
+
+/// The last request of each group, in their order, and those without a group.
+fn last_of_each(
+    all: &[Wanted],
+    group: impl Fn(&Wanted) -> Option<String>,
+) -> Vec<Wanted> {
+    let mut seen = HashSet::new();
+    let last =
+        all.iter().rev().filter(|one| group(one).is_none_or(|own| seen.insert(own)));
+    let mut last: Vec<Wanted> = last.cloned().collect();
+    last.reverse();
+    last
 }
 
 impl Request {
@@ -78,15 +94,7 @@ impl Request {
     /// The same without options that later ones override because they are of the same choice.
     pub(crate) fn settled(&self, kconfig: &Kconfig) -> Self {
         let chosen = |one: &Wanted| (one.value != "n").then(|| group(&one.name, kconfig));
-        let is_last = |(index, one): &(usize, &Wanted)| {
-            let later = &self.wanted[index + 1..];
-            chosen(one).is_none_or(|own| {
-                !later.iter().any(|it| chosen(it).as_ref() == Some(&own))
-            })
-        };
-        let wanted = self.wanted.iter().enumerate().filter(is_last);
-        let wanted = wanted.map(|(_, one)| one.clone()).collect();
-        Self { base: self.base.clone(), wanted }
+        Self { base: self.base.clone(), wanted: last_of_each(&self.wanted, chosen) }
     }
 
     /// Whether options that are not in the base are off.
@@ -248,7 +256,7 @@ fn has(config: &Config, Wanted { name, value, .. }: &Wanted) -> bool {
                     |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
                 hex(made).is_some() && hex(made) == hex(wanted)
             };
-            made == wanted || same_hex()
+            made == wanted || unescaped(made) == wanted || same_hex()
         }
     }
 }
@@ -358,7 +366,7 @@ mod tests {
     /// Check which values count as the requested ones.
     #[test]
     fn compares_values() {
-        let config = "CONFIG_A=y\nCONFIG_S=\"a b\"\nCONFIG_X=0x10\n";
+        let config = "CONFIG_A=y\nCONFIG_S=\"a b\"\nCONFIG_Q=\"a\\\"b\"\nCONFIG_X=0x10\n";
         let config = Config::parse(config.as_bytes(), "c").unwrap();
         for (name, value, is) in [
             ("A", "y", true),
@@ -366,6 +374,7 @@ mod tests {
             ("B", "n", true),
             ("B", "y", false),
             ("S", "a b", true),
+            ("Q", "a\"b", true),
             ("X", "0x0010", true),
             ("X", "0x11", false),
         ] {

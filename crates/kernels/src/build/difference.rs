@@ -141,10 +141,15 @@ pub(crate) fn value<'a>(config: &'a Values, name: &str) -> &'a str {
     config.get(name).map_or("n", String::as_str)
 }
 
+/// Whether it is the frequency of the tick, or an option of its choice.
+pub(crate) fn is_hz(name: &str) -> bool {
+    let number = name.strip_prefix(HZ_OPTIONS).map(str::parse::<u32>);
+    name == HZ || matches!(number, Some(Ok(_)))
+}
+
 /// What names the options that change with this one.
 pub(crate) fn group(name: &str, kconfig: &Kconfig) -> String {
-    let number = name.strip_prefix(HZ_OPTIONS).map(str::parse::<u32>);
-    if name == HZ || matches!(number, Some(Ok(_))) {
+    if is_hz(name) {
         return HZ.to_owned();
     }
     match kconfig.symbol(name).and_then(|symbol| symbol.choice()) {

@@ -37,6 +37,16 @@ const KERNEL_FILES: [&str; 4] =
 const BUILT_IN_PLACE: [&str; 3] =
     [".config", "include/config", "arch/x86/include/generated"];
 
+/// The variables by which git takes another tree, or another state of it.
+const GIT_VARIABLES: [&str; 6] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+];
+
 /// A tree with the source of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
@@ -112,7 +122,12 @@ impl<'a> Sources<'a> {
                     let identity = self.identities.of(&path, fetch.stop)?;
                     (path, identity)
                 }
-                Ok(_) => self.archive(path, &name, fetch)?,
+                Ok(metadata) if metadata.is_file() => self.archive(path, &name, fetch)?,
+                Ok(_) => {
+                    let why = "it is neither a directory nor a file".to_owned();
+                    let path = path.clone();
+                    return Err(build(BuildError::NotKernel { path, why }));
+                }
             },
         };
         check_tree(&path, &path).map_err(build)?;
@@ -145,8 +160,9 @@ impl<'a> Sources<'a> {
         let package = format!("{SOURCE_PACKAGE}{version}");
         let folder = self.package(&package, fetch, &|unpacked, stop| {
             let archive = unpacked.join(PACKAGE_FILES).join(format!("{package}.tar.xz"));
-            let tree = unpacked.join("tree");
-            self.extract(&archive, &tree, stop).map(|()| tree)
+            self.extract(&archive, &unpacked.join("tree"), stop)?.ok_or_else(|| {
+                Error::Archive(format!("{package} has not one folder, but several"))
+            })
         })?;
         let identity = folder.file_name().unwrap_or_default().to_string_lossy();
         let identity = format!("package {identity}");
@@ -220,13 +236,17 @@ impl<'a> Sources<'a> {
         sweep(&self.folder);
         (fetch.say)(&format!("unpacking {}", archive.display()));
         let scratch = self.scratch()?;
-        let tree = scratch.path().join("tree");
-        let extracted = self.extract(archive, &tree, fetch.stop);
+        let extracted = self.extract(archive, &scratch.path().join("tree"), fetch.stop);
+        let not_kernel = |why| {
+            let path = archive.to_owned();
+            build(BuildError::NotKernel { path, why })
+        };
         if let Err(Error::Client(_, ClientError::Failed(why))) = extracted {
-            let (path, why) = (archive.to_owned(), format!("tar says: {why}"));
-            return Err(build(BuildError::NotKernel { path, why }));
+            return Err(not_kernel(format!("tar says: {why}")));
         }
-        extracted?;
+        let tree = extracted?;
+        let tree =
+            tree.ok_or_else(|| not_kernel("it has not one folder, but several".into()))?;
         check_tree(&tree, archive).map_err(build)?;
         self.store(&tree, &folder)?;
         Ok((folder, identity))
@@ -240,14 +260,24 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Unpacks the only folder of an archive.
-    fn extract(&self, archive: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Error> {
+    /// Unpacks an archive; the only folder in it, if there is one.
+    fn extract(
+        &self,
+        archive: &Path,
+        to: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Option<PathBuf>, Error> {
         fs::create_dir(to).map_err(|error| self.unusable(error))?;
         let mut tar = Command::new("tar");
-        tar.args(["-x", "--no-same-owner", "--strip-components=1"]);
         // To tar, a name with a colon is a file of another host.
-        tar.args(["--force-local", "-f"]).arg(archive);
-        client::output(tar.arg("-C").arg(to), stop).map(drop)
+        tar.args(["-x", "--no-same-owner", "--force-local", "-f"]).arg(archive);
+        client::output(tar.arg("-C").arg(to), stop)?;
+        let entries = fs::read_dir(to).map_err(|error| self.unusable(error))?;
+        let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        Ok(match paths.as_slice() {
+            [one] if one.is_dir() && !one.is_symlink() => Some(one.clone()),
+            _ => None,
+        })
     }
 
     /// An empty folder for what is on its way into the cache, gone with its value.
@@ -266,10 +296,16 @@ impl<'a> Sources<'a> {
 
 /// Refuses a tree that is no kernel's, or that was built in place; `named` is its path in messages.
 fn check_tree(tree: &Path, named: &Path) -> Result<(), BuildError> {
-    let missing = KERNEL_FILES.into_iter().find(|file| !tree.join(file).exists());
-    if let Some(missing) = missing {
-        let why = format!("it has no {missing}");
-        return Err(BuildError::NotKernel { path: named.to_owned(), why });
+    for file in KERNEL_FILES {
+        let path = tree.join(file);
+        match path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => {
+                let why = format!("it has no {file}");
+                return Err(BuildError::NotKernel { path: named.to_owned(), why });
+            }
+            Err(error) => return Err(BuildError::Read(path, error)),
+        }
     }
     match BUILT_IN_PLACE.into_iter().any(|file| tree.join(file).exists()) {
         true => Err(BuildError::BuiltInPlace(named.to_owned())),
@@ -319,6 +355,10 @@ pub(crate) fn identity(tree: &Path, stop: &AtomicBool) -> Result<String, Error> 
 fn git_identity(tree: &Path, stop: &AtomicBool) -> Result<String, Error> {
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
+        // `git bisect run` and hooks set them, maybe for another tree.
+        for name in GIT_VARIABLES {
+            git.env_remove(name);
+        }
         git.arg("--no-optional-locks").arg("-C").arg(tree).args(args);
         client::output(&mut git, stop)
     };
@@ -329,7 +369,9 @@ fn git_identity(tree: &Path, stop: &AtomicBool) -> Result<String, Error> {
     }
     let mut hash = Sha256::new();
     hash.update(&status);
-    hash.update(git(&["diff", "--binary", "HEAD", "."])?);
+    // A user's programs for differences may print anything.
+    let exact = ["--binary", "--no-ext-diff", "--no-textconv", "--no-color"];
+    hash.update(git(&[&["diff"][..], &exact, &["HEAD", "."]].concat())?);
     for file in status.split('\0').filter_map(|entry| entry.strip_prefix("?? ")) {
         // A folder is a git tree of its own.
         let path = tree.join(file);

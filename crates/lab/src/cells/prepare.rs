@@ -74,9 +74,11 @@ impl Lab {
                 }
                 (Ok(Requested { request, packed }), Some(Ok(kernel))) => {
                     let engine = self.engine(plan, kernel, run, say)?;
-                    let ready =
-                        Ready::new(request, packed.as_ref(), kernel, engine, self)?;
-                    Ok(ready.repeated(plan.repeat))
+                    match Ready::new(request, packed.as_ref(), kernel, engine, self) {
+                        Ok(ready) => Ok(ready.repeated(plan.repeat)),
+                        Err(error @ Error::NoExit(..)) => Err(Arc::new(error)),
+                        Err(error) => return Err(error),
+                    }
                 }
             };
             prepared.push(Prepared { plan: plan.clone(), ready });
