@@ -113,6 +113,15 @@ fn mistakes() {
     site.write("no-kernel/Makefile", "all:\n");
     site.write("no-archive.tar.xz", "text");
     site.write("module.config", "CONFIG_SLOW=m\n");
+    site.write("long.config", &"x".repeat(1 << 20));
+    site.write("two/a/Makefile", "");
+    site.write("two/b/Makefile", "");
+    let path = |name: &str| site.0.path().join(name);
+    let tar = ["-C", path("two").to_str().unwrap(), "-cf"].map(str::to_owned);
+    let packed =
+        Command::new("tar").args(tar).arg(path("two.tar")).args(["a", "b"]).status();
+    assert!(packed.unwrap().success());
+    assert!(Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
     for (args, text) in [
         (
             &["--source", "no-kernel"][..],
@@ -136,6 +145,15 @@ fn mistakes() {
             &["--source", "tree", "--base", "nothing.config"],
             "failed to read nothing.config",
         ),
+        (&["--source", "tree", "--fragment", "pipe"], "pipe is not a file with options"),
+        (&["--source", "tree", "--fragment", "long.config"], "xxx...' is not an option"),
+        (&["--source", "pipe"], "it is neither a directory nor a file"),
+        (&["--source", "two.tar"], "it has not one folder, but several"),
+        (&["--source", "tree", "-o", "NO_HZ=n"], "NO_HZ must be off, idle or full"),
+        (&["--source", "tree", "-o", "SLOW=y\nCONFIG_A=y"], "must not have control"),
+        (&["--source", "tree", "-o", "CMDLINE=a,b"], "must not contain a comma"),
+        (&["build:tree,lean", "-o", "HZ=40"], "cannot be used with"),
+        (&["build:tree,lean", "--base", "none"], "cannot be used with"),
         (&["debian:6.1"], "'debian:6.1' is no kernel to build"),
         (&["build:debian:6.1.192"], "'6.1.192' is no source of Debian's"),
     ] {

@@ -218,6 +218,9 @@ fn git_trees() {
     fs::remove_file(site.path("tree/new.c")).unwrap();
     site.write("tree/Kconfig", "mainmenu \"y\"\n");
     let changed = site.checksum();
+    // A user's own program for differences prints nothing.
+    assert!(git(&["config", "diff.external", "true"]).status.success());
+    assert_eq!(site.checksum(), changed);
     // What git does not enter: a link to nowhere, and a tree of its own.
     symlink("nowhere", site.path("tree/link")).unwrap();
     let with_link = site.checksum();

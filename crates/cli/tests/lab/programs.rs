@@ -95,8 +95,12 @@ fn same_integers() {
     let of_tick = text(&site.output(&["lab", "explain", identity]).stderr);
     assert!(of_tick.contains("hint: --whole"), "{of_tick}");
     let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
-    let explained = &explained["summary"]["total_instructions"];
-    assert_eq!(explained, &summary["instructions"]);
+    let explained = &explained["summary"];
+    assert_eq!(explained["total_instructions"], summary["instructions"]);
+    let functions = explained["functions"].as_array().unwrap();
+    let own = functions.iter().map(|function| number(&function["own_instructions"]));
+    assert_eq!(own.sum::<u64>(), number(&summary["instructions"]));
+    assert!(functions.iter().all(|function| function["total_instructions"].is_null()));
     chart(&site, &here, number(&summary["instructions"]));
 }
 
