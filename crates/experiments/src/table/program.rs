@@ -292,12 +292,20 @@ mod tests {
     /// Check that paths are absolute and plain, and that those of the lab are refused for files.
     #[test]
     fn paths() {
-        for path in ["", "a", "/a/", "/a//b", "/a/../b", "/./a", "/a\n"] {
+        for path in
+            ["", "a", "/a/", "/a//b", "/a/../b", "/./a", "/a\n", "/init", "/program/x"]
+        {
             assert!(path.parse::<GuestPath>().is_err(), "{path}");
         }
-        for owned in ["/", "/init", "/order.json", "/proc", "/dev/null", "/sys/x/y"] {
+        for owned in ["/", "/proc", "/dev/null", "/sys/x/y"] {
             let path: GuestPath = owned.parse().unwrap();
             assert!(path.refuse_owned().is_err(), "{owned}");
+        }
+        for resolved in ["/init", "/order.json", "/../init/x", "/usr/../program"] {
+            assert!(
+                GuestPath::resolve("/", resolved).refuse_owned().is_err(),
+                "{resolved}"
+            );
         }
         for free in ["/initial", "/devices", "/srv/init", "/tmp/a"] {
             let path: GuestPath = free.parse().unwrap();
