@@ -355,7 +355,7 @@ fn kernels_to_build() {
         ("[{ source = \"debian:6.1\", sauce = 1 }]", "unknown field `sauce`"),
         ("[{ source = \"debian:6.1-rt\" }]", "'6.1-rt' is no source of Debian's"),
         ("[{ source = \"x\", fragments = [\"a,b\"] }]", "must not contain a comma"),
-        ("[{ source = \"x\", options = { HZ = \"fast\" } }]", "HZ is a number"),
+        ("[{ source = \"x\", options = { HZ = \"fast\" } }]", "HZ must be a number"),
         ("[{ source = \"x\", options = { HZ = 1.5 } }]", "expected a string, a number"),
         ("[\"build:\"]", "has no source"),
     ] {

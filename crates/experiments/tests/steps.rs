@@ -163,7 +163,7 @@ fn refused() {
         ),
         (
             "[[step]]\nname = \"a\"\noptions = { NO_HZ = \"x\" }\n",
-            "6:1: NO_HZ=x: NO_HZ is off, idle or full",
+            "6:1: NO_HZ=x: NO_HZ must be off, idle or full",
         ),
         (
             "[[step]]\nname = \"a\"\noptions = { A = \"b,c\" }\n",

@@ -336,7 +336,7 @@ mod tests {
             settled("NO_HZ_IDLE=n,HZ_PERIODIC=y"),
             [base, off, "CONFIG_HZ_PERIODIC=y"]
         );
-        assert_eq!(settled("HZ_250=y,HZ=100"), ["CONFIG_HZ_100=y"]);
+        assert_eq!(settled("HZ_250=y,HZ=100"), [base, "CONFIG_HZ_100=y"]);
         assert_eq!(request("HZ=40,HZ_100=y").settled(&kconfig).other_hz(), None);
         let of_base = |options: &str| {
             let base =

@@ -38,7 +38,7 @@ pub fn explain_text(typical: &Typical<'_>) -> String {
 pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
     let Explanation { total_instructions: all, functions } = explanation;
     let has_totals =
-        functions.iter().any(|function| function.total_instructions.is_some());
+        functions.iter().all(|function| function.total_instructions.is_some());
     let columns: &[&str] = match has_totals {
         true => &["self", "share", "total"],
         false => &["self", "share"],
