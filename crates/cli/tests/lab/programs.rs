@@ -218,6 +218,27 @@ fn failures() {
     assert_eq!(results.count(), 0);
 }
 
+/// Check that a guest has enough memory for the whole of a large file, and that one with less than that
+/// is refused.
+#[test]
+fn large_files() {
+    let Some(site) = Site::new() else { return };
+    let rows = |machine: &str| {
+        format!(
+            "name = \"large\"\nkernels = [\"{OLD}\"]\n{machine}[[workload]]\nname = \"end\"\n\
+             [workload.program]\nrun = [\"tail\", \"-c\", \"5\", \"/srv/data\"]\n\
+             files = [{{ path = \"/srv/data\", size = \"80MiB\" }}]\n"
+        )
+    };
+    let file = site.file("large.toml", &rows(""));
+    let cells = site.cells(&[&file], 0);
+    assert_eq!(named(&cells, "end")["summary"]["output"]["text"], "XYZ.\n");
+    let file = site.file("small.toml", &rows("machine.memory_mib = 256\n"));
+    let cells = site.cells(&[&file], 1);
+    let why = named(&cells, "end")["lost"]["why"].as_str().unwrap();
+    assert!(why.contains("MiB of memory, and it has 256; hint: --memory"), "{why}");
+}
+
 /// Check that a program that cannot run in a guest is an error before anything boots, with what is
 /// missing.
 #[test]
@@ -237,6 +258,8 @@ fn refused() {
     put("damaged", b"\x7fELF", 0o755);
     put("plain", b"text", 0o644);
     put("script", b"#!/usr/bin/no-such-shell\n", 0o755);
+    put("carriage", b"#!/bin/sh\r\n", 0o755);
+    put("text", b"true\n", 0o755);
     for (program, reason) in [
         ("./nothing", "there is no file ./nothing"),
         ("no-such-program", "no program 'no-such-program' in /usr/local/sbin:"),
@@ -244,6 +267,10 @@ fn refused() {
         ("./damaged", "is a damaged program: "),
         ("./plain", "./plain is not executable"),
         ("./script", "needs the interpreter /usr/bin/no-such-shell, which does not"),
+        ("./carriage", "needs the interpreter /bin/sh\\r, which does not exist; hint: the lines"),
+        ("./text", "./text is neither an ELF program nor a script"),
+        ("/proc/self/exe", "belongs to the lab"),
+        ("/", "/ is not a file"),
     ] {
         let mut command = site.tool(&["lab", "cost", "-k", OLD, "--", program]);
         let output = command.current_dir(&folder).output().unwrap();
