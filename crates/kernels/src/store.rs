@@ -313,8 +313,8 @@ impl KernelStore {
     }
 }
 
-/// Removes the unfinished folders that killed processes left in a folder. The caller must hold a lock
-/// without which nobody creates them.
+/// Removes the unfinished folders that killed processes left in a folder. The caller must hold the lock
+/// under which they are created.
 pub(crate) fn sweep(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let left = |name: &str| name.starts_with(UNFINISHED);

@@ -267,7 +267,10 @@ fn refused() {
         ("./damaged", "is a damaged program: "),
         ("./plain", "./plain is not executable"),
         ("./script", "needs the interpreter /usr/bin/no-such-shell, which does not"),
-        ("./carriage", "needs the interpreter /bin/sh\\r, which does not exist; hint: the lines"),
+        (
+            "./carriage",
+            "needs the interpreter /bin/sh\\r, which does not exist; hint: the lines",
+        ),
         ("./text", "./text is neither an ELF program nor a script"),
         ("/proc/self/exe", "belongs to the lab"),
         ("/", "/ is not a file"),

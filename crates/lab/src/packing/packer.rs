@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use experiments::guest_path;
 use kernels::Wanted;
 use recording::ProgramSpec;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 use crate::pack_error::PackError;
 use crate::packing::elf::{self, Format, Needs};
@@ -327,8 +327,9 @@ pub(super) fn read(path: &Path) -> Result<(u32, Vec<u8>), PackError> {
     refuse_size(about.len())?;
     let mut contents = Vec::new();
     // A file of the kernel's, such as /proc/kmsg, may wait for contents.
-    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(nonblocking).open(path);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    let file = file.map(File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.read_to_end(&mut contents)).map_err(failed)?;
     Ok((about.permissions().mode() & host::PERMISSIONS, contents))
 }
