@@ -17,11 +17,9 @@ pub(crate) mod tools;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use facts::Config;
-use tempfile::NamedTempFile;
 use units::chain;
 
 use crate::build::base::BaseConfig;
@@ -38,7 +36,7 @@ use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, Error};
 use crate::image::checksum;
 use crate::kernel::{Build, Kernel};
-use crate::store::KernelStore;
+use crate::store::{KernelStore, replace};
 
 /// The version of the recipe: kernels of others are built again.
 const RECIPE: &str = "1";
@@ -277,14 +275,8 @@ impl Builder<'_> {
         let text = difference.with(made);
         let folder = self.cache.join("configs");
         let file = folder.join(format!("{}.config", checksum(text.as_bytes())));
-        // Its name is that of its contents; another process may be reading it.
-        let write = || {
-            fs::create_dir_all(&folder)?;
-            let mut new = NamedTempFile::new_in(&folder)?;
-            new.write_all(text.as_bytes())?;
-            new.persist(&file).map_err(|error| error.error)
-        };
-        write().map_err(|error| CacheError::new(&file, error))?;
+        let written = fs::create_dir_all(&folder).and_then(|()| replace(&file, &text));
+        written.map_err(|error| CacheError::new(&file, error))?;
         Ok(BuildSpec { base: Base::File(file), ..BuildSpec::new(source.clone()) })
     }
 
@@ -330,7 +322,7 @@ impl Builder<'_> {
     ) -> Result<Kconfig, Error> {
         let Order { tree, request, .. } = &*order;
         let failed = |cause| order.failed(cause);
-        refuse_spaces([&tree.path, &folder.path]).map_err(failed)?;
+        refuse_special([&tree.path, &folder.path]).map_err(failed)?;
         let kconfig = Kconfig::read(&tree.path);
         request.check(&kconfig, tree).map_err(failed)?;
         let changeable = order.is_changeable().then_some(tree.path.as_path());
@@ -423,7 +415,7 @@ impl Builder<'_> {
 }
 
 /// Refuses paths that the kernel's Makefile does.
-fn refuse_spaces(paths: [&Path; 2]) -> Result<(), BuildError> {
+fn refuse_special(paths: [&Path; 2]) -> Result<(), BuildError> {
     let is_special = |c: char| c.is_whitespace() || SPECIAL.contains(c);
     let is_refused = |path: &&Path| path.to_string_lossy().contains(is_special);
     match paths.into_iter().find(is_refused) {
@@ -448,9 +440,9 @@ mod tests {
     fn paths() {
         let [fine, space, colon, shell] =
             ["/a/b-c~1_é", "/a/b c", "/a:b", "/a$(b)"].map(Path::new);
-        assert!(refuse_spaces([fine, fine]).is_ok());
+        assert!(refuse_special([fine, fine]).is_ok());
         for bad in [space, colon, shell] {
-            let refused = refuse_spaces([fine, bad]).unwrap_err();
+            let refused = refuse_special([fine, bad]).unwrap_err();
             assert!(refused.to_string().contains(&bad.display().to_string()));
             assert!(!refused.is_of_source());
         }

@@ -7,7 +7,7 @@
 //! it is checked before each use.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +22,7 @@ use crate::package::Package;
 const IMAGE: &str = "vmlinuz";
 const CONFIG: &str = "config";
 const ABOUT: &str = "about.json";
-/// The prefix of a file or a folder that is being filled.
+/// The prefix of a folder that is being filled.
 pub(crate) const UNFINISHED: &str = ".new-";
 
 /// The kernels in a cache.
@@ -166,11 +166,9 @@ impl KernelStore {
         let folder = self.builds();
         let write = || {
             fs::create_dir_all(&folder)?;
-            let mut file = NamedTempFile::new_in(&folder)?;
-            writeln!(file, "{sha256}")?;
-            file.persist(folder.join(key)).map_err(|error| error.error)
+            replace(&folder.join(key), &format!("{sha256}\n"))
         };
-        write().map(drop).map_err(|error| self.unwritable(error))
+        write().map_err(|error| self.unwritable(error))
     }
 
     /// Adds a kernel; returns its checksum.
@@ -263,12 +261,8 @@ impl KernelStore {
     }
 
     fn remember(&self, spec: &str, sha256: &str) -> Result<(), Error> {
-        let write = || {
-            let mut file = NamedTempFile::new_in(self.specs())?;
-            writeln!(file, "{sha256}")?;
-            file.persist(self.place_of(spec)).map_err(|error| error.error)
-        };
-        write().map(drop).map_err(|error| self.unwritable(error))
+        let written = replace(&self.place_of(spec), &format!("{sha256}\n"));
+        written.map_err(|error| self.unwritable(error))
     }
 
     /// A stored kernel by its description; its image is not checked.
@@ -311,6 +305,14 @@ impl KernelStore {
     fn unwritable(&self, error: std::io::Error) -> Error {
         CacheError::new(&self.folder, error).into()
     }
+}
+
+/// Writes a file in one step: another process may be reading it, or this one be killed.
+pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut new = NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file).map(drop).map_err(|error| error.error)
 }
 
 /// Removes the unfinished folders that killed processes left in a folder. The caller must hold the lock

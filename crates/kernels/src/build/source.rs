@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use crate::build_error::BuildError;
 use crate::build_name::{BuildSpec, SourceSpec};
 use crate::client::{self, refuse_stopped};
 use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, ClientError, Error};
-use crate::store::{UNFINISHED, sweep};
+use crate::store::{UNFINISHED, replace, sweep};
 
 /// The name of Debian's packages with a source, and with configurations, before the version.
 const SOURCE_PACKAGE: &str = "linux-source-";
@@ -203,12 +203,9 @@ impl<'a> Sources<'a> {
             let kept = kept(scratch.path(), fetch.stop)?;
             self.store(&kept, &folder)?;
         }
-        let remember = || {
-            let mut file = NamedTempFile::with_prefix_in(UNFINISHED, &self.folder)?;
-            file.write_all(folder.file_name().unwrap_or_default().as_bytes())?;
-            file.persist(self.folder.join(name)).map_err(|error| error.error)
-        };
-        remember().map_err(|error| self.unusable(error))?;
+        let remembered = folder.file_name().unwrap_or_default().to_string_lossy();
+        replace(&self.folder.join(name), &remembered)
+            .map_err(|error| self.unusable(error))?;
         Ok(folder)
     }
 
