@@ -102,8 +102,13 @@ pub struct PhaseExplanation {
 }
 
 impl PhaseExplanation {
-    /// Adds up stacks; the outermost function of programs is [`PROGRAM`].
-    pub fn of(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> Self {
+    /// Adds up stacks by entry, beside their explanation by function; the outermost function of
+    /// programs is [`PROGRAM`].
+    pub fn of(
+        elapsed: Option<Nanos>,
+        stacks: &[CallStack<'_>],
+        explanation: Explanation,
+    ) -> Self {
         let hz = |part: Instructions| {
             elapsed.and_then(|elapsed| PerSecond::of(part.get(), elapsed))
         };
@@ -126,7 +131,6 @@ impl PhaseExplanation {
                 |entry: &&PhaseEntry| (entry.kind == EntryKind::Program) == is_program;
             entries.iter().filter(of_kind).map(|entry| entry.instructions).sum()
         };
-        let explanation = Explanation::of(stacks);
         Self {
             elapsed_ns: elapsed,
             instructions_hz: hz(explanation.total_instructions),
@@ -190,6 +194,10 @@ mod tests {
     use crate::explain::tests::{any_stacks, stacks};
     use proptest::prelude::*;
 
+    fn explained(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> PhaseExplanation {
+        PhaseExplanation::of(elapsed, stacks, Explanation::of(stacks))
+    }
+
     /// Check the entries of stacks.
     #[test]
     fn entries() {
@@ -238,7 +246,7 @@ mod tests {
     #[test]
     fn contract() {
         let stacks = stacks(&["[program] 30", "kdamond_fn;f 70"]);
-        let found = PhaseExplanation::of(Some(Nanos::from_secs(2)), &stacks);
+        let found = explained(Some(Nanos::from_secs(2)), &stacks);
         let expected = serde_json::json!({
             "elapsed_ns": 2_000_000_000_u64, "instructions_hz": 50.0,
             "user_instructions": 30, "kernel_instructions": 70,
@@ -264,7 +272,7 @@ mod tests {
         fn adds_up(stacks in any_stacks(), user in 0u64..99) {
             let program = CallStack::new(vec![PROGRAM], Instructions::new(user));
             let stacks = [stacks, vec![program]].concat();
-            let found = PhaseExplanation::of(None, &stacks);
+            let found = explained(None, &stacks);
             let whole: Instructions = stacks.iter().map(CallStack::own).sum();
             prop_assert_eq!(found.explanation.total_instructions, whole);
             prop_assert_eq!(found.user_instructions.get(), user);

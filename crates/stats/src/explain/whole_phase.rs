@@ -70,15 +70,11 @@ impl<'a> WholePhase<'a> {
 
     /// The instructions by entry and by function.
     pub fn explanation(&self) -> PhaseExplanation {
-        let phase = PhaseExplanation::of(self.elapsed, &self.stacks);
-        let functions = self.functions.iter().flatten().copied();
-        match self.has_callers() {
-            true => phase,
-            false => PhaseExplanation {
-                explanation: Explanation::without_callers(functions),
-                ..phase
-            },
-        }
+        let explanation = match &self.functions {
+            None => Explanation::of(&self.stacks),
+            Some(own) => Explanation::without_callers(own.iter().copied()),
+        };
+        PhaseExplanation::of(self.elapsed, &self.stacks, explanation)
     }
 
     /// Whether the callers of functions were recorded.
