@@ -40,7 +40,9 @@ fn can_build(test: &str) -> Option<Site> {
     }
     // `make test` builds below a link without spaces.
     let folder = Path::new(FOLDER).canonicalize().unwrap().display().to_string();
-    if folder.contains([' ', ':']) {
+    // Neither make nor a shell takes others as part of a path, nor the name of a kernel a comma.
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+~@".contains(c);
+    if !folder.chars().all(is_plain) {
         println!("skipped: {test}: kernels cannot be built below {folder}");
         return None;
     }
