@@ -50,6 +50,8 @@ pub use workload::{Workload, WorkloadError};
 use serde::{Deserialize, Serialize};
 use units::{CpuSet, Nanos};
 
+use crate::blame::Source;
+
 /// Calls the macro `$rows` with a row for each kind: its documentation, its variant, its name in
 /// files, the types of its spec and its series, and the type of its summary in `stats`.
 #[macro_export]
@@ -174,7 +176,45 @@ impl Spec {
 }
 
 impl Body {
+    /// The source of the events; `None` if events were not traced.
+    pub fn source(&self) -> Option<Source> {
+        match self {
+            Self::Noise { series, .. } => series.source,
+            Self::Check { series, .. } => series.noise.source,
+            Self::Ticks { series, .. } => series.source,
+            Self::Run { series, .. } => series.source,
+            Self::Slices { series, .. } => Some(series.switches.as_ref()?.source),
+            Self::Calls { .. }
+            | Self::Latency { .. }
+            | Self::Wakers { .. }
+            | Self::NohzTest { .. }
+            | Self::NohzStress { .. }
+            | Self::Jitter { .. }
+            | Self::Guests { .. }
+            | Self::Program { .. } => None,
+        }
+    }
+
     /// The noise of busy CPUs, of the kinds that have it.
+    pub fn noise(&self) -> Option<&NoiseSeries> {
+        match self {
+            Self::Noise { series, .. } => Some(series),
+            Self::Check { series, .. } => Some(&series.noise),
+            Self::Ticks { .. }
+            | Self::Calls { .. }
+            | Self::Latency { .. }
+            | Self::Run { .. }
+            | Self::Wakers { .. }
+            | Self::NohzTest { .. }
+            | Self::NohzStress { .. }
+            | Self::Jitter { .. }
+            | Self::Slices { .. }
+            | Self::Guests { .. }
+            | Self::Program { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
     pub fn noise_mut(&mut self) -> Option<&mut NoiseSeries> {
         match self {
             Self::Noise { series, .. } => Some(series),

@@ -18,6 +18,7 @@
 
 mod ablation;
 mod cell;
+mod comparison;
 mod counts;
 mod distribution;
 #[cfg(test)]
@@ -46,6 +47,11 @@ pub use cell::trim::{
 pub use cell::{
     CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
     GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
+};
+pub use comparison::{
+    Block, BlockUnit, CellDifference, CellsComparison, Compared, Comparison, Conclusion,
+    Condition, ConditionError, FALSE_DISCOVERIES, Judged, Quantity, RunSet, RunsDoubt,
+    Statistic, Variants, compare,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};

@@ -6,7 +6,7 @@ mod guests;
 mod jitter;
 mod latency;
 mod nohz;
-mod noise;
+pub(crate) mod noise;
 mod program;
 mod run;
 mod slices;
@@ -43,6 +43,8 @@ pub use ticks::rates::{
 };
 pub use ticks::{CpuTicksSummary, TicksSummary};
 pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
+
+use std::ops::Range;
 
 use recording::{Body, Recording};
 use serde::Serialize;
@@ -93,6 +95,63 @@ impl Summary {
             Body::Program { spec, series } => {
                 Self::Program(ProgramSummary::of(spec, series))
             }
+        }
+    }
+}
+
+/// The unit of items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemUnit {
+    /// Wake-ups of each CPU.
+    Wakeups,
+    /// Tests.
+    Tests,
+}
+
+/// A recording that is a list of items in the order of time.
+pub(crate) struct Items<'a> {
+    pub(crate) unit: ItemUnit,
+    pub(crate) count: usize,
+    /// The summary of some of them.
+    pub(crate) summarize: Box<dyn Fn(Range<usize>) -> Summary + 'a>,
+}
+
+impl<'a> Items<'a> {
+    /// The items of a recording; `None` for other kinds.
+    pub(crate) fn of(body: &'a Body) -> Option<Self> {
+        match body {
+            Body::Latency { spec, series } => {
+                let wakeups = series.cpus.iter().map(|cpu| cpu.wakeups.len());
+                let of = |range| {
+                    Summary::Latency(LatencySummary::of_part(spec, series, range))
+                };
+                Some(Self {
+                    unit: ItemUnit::Wakeups,
+                    count: wakeups.min().unwrap_or(0),
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Jitter { spec, series } => {
+                let of =
+                    |range| Summary::Jitter(JitterSummary::of_part(spec, series, range));
+                Some(Self {
+                    unit: ItemUnit::Tests,
+                    count: series.tests.len(),
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Noise { .. }
+            | Body::Check { .. }
+            | Body::Ticks { .. }
+            | Body::Calls { .. }
+            | Body::Run { .. }
+            | Body::Wakers { .. }
+            | Body::NohzTest { .. }
+            | Body::NohzStress { .. }
+            | Body::Slices { .. }
+            | Body::Guests { .. }
+            | Body::Program { .. } => None,
         }
     }
 }

@@ -3,7 +3,9 @@
 //! Each time is converted separately, so jitter may differ by one unit from the difference of two
 //! printed loop times. Tests that did not fit into memory count in minimum, mean and maximum only.
 
-use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes};
+use std::ops::Range;
+
+use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes, ProcCounts};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
@@ -65,6 +67,25 @@ impl JitterSummary {
             elapsed_ns: series.elapsed_ns,
             proc: ProcSummary::of(&series.proc),
         }
+    }
+}
+
+impl JitterSummary {
+    /// Summarizes some of the tests.
+    pub(crate) fn of_part(
+        spec: &JitterSpec,
+        series: &JitterSeries,
+        tests: Range<usize>,
+    ) -> Self {
+        let part = JitterSeries {
+            clock: series.clock.clone(),
+            tests: series.tests.get(tests).unwrap_or_default().to_vec(),
+            lost: None,
+            unfinished: None,
+            proc: ProcCounts::default(),
+            ..*series
+        };
+        Self::of(spec, &part)
     }
 }
 

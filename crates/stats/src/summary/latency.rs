@@ -4,7 +4,11 @@
 //! latency. Expiries missed while the thread was late therefore count, too (no coordinated
 //! omission). The samples of a wake-up are an interval apart, so they are counted, not stored.
 
-use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
+use std::ops::Range;
+
+use recording::{
+    CpuLatency, LatencySeries, LatencySpec, LostWakeups, ProcCounts, Wakeup,
+};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
@@ -69,6 +73,29 @@ impl LatencySummary {
             priority: spec.fifo,
             cpus: cpus.collect(),
         }
+    }
+}
+
+impl LatencySummary {
+    /// Summarizes some of the wake-ups of each CPU.
+    pub(crate) fn of_part(
+        spec: &LatencySpec,
+        series: &LatencySeries,
+        wakeups: Range<usize>,
+    ) -> Self {
+        let part = |cpu: &CpuLatency| CpuLatency {
+            cpu: cpu.cpu,
+            first_ns: cpu.first_ns,
+            slack_ns: cpu.slack_ns,
+            clock_ns: cpu.clock_ns,
+            wakeups: cpu.wakeups.get(wakeups.clone()).unwrap_or_default().to_vec(),
+            lost: None,
+            proc: ProcCounts::default(),
+            wake_limit_us: None,
+            idle_states: Vec::new(),
+        };
+        let cpus = series.cpus.iter().map(part).collect();
+        Self::of(spec, &LatencySeries { began_ns: series.began_ns, cpus })
     }
 }
 

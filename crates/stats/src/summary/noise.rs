@@ -3,9 +3,9 @@
 //! `noise_ns` is the sum of all gaps, stored or only counted; quantiles and risk are those of the
 //! stored ones. The `ns` of the culprits add up to `noise_ns`.
 
-use recording::{CpuNoise, Lost, NoiseSeries};
+use recording::{CpuNoise, Lost, NoiseSeries, ProcCounts, Source};
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos, PerSecond, Ppm};
+use units::{Cpu, Nanos, PerSecond, Ppm, Span};
 
 use crate::ProcSummary;
 use crate::distribution::{Distribution, Gaps};
@@ -94,6 +94,16 @@ pub struct NoiseSummary {
 }
 
 impl NoiseSummary {
+    /// Whether single events of that source are attributed to gaps.
+    pub(crate) fn is_source(source: Option<Source>) -> bool {
+        source.is_some_and(|source| source != Source::Proc)
+    }
+
+    /// CPUs alone, without what is known of all together.
+    pub(crate) fn of_cpus(cpus: Vec<CpuNoiseSummary>) -> Self {
+        Self { cpus, source: None, culprits: Vec::new(), eventless: None, steal: None }
+    }
+
     /// Summarizes each CPU.
     pub fn of(series: &NoiseSeries) -> Self {
         let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
@@ -132,15 +142,47 @@ impl CpuNoiseSummary {
             gaps_hz: PerSecond::of(total.gaps, input.elapsed_ns),
             noise_ns: total.ns,
             noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
-            gap_ns: Distribution {
-                max: (total.gaps > 0).then_some(total.max),
-                ..Distribution::of(input.gaps.iter().map(|gap| gap.length))
-            },
+            gap_ns: Self::lengths(total, &input.gaps),
             risk: risks(input),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             culprits,
             proc: ProcSummary::of(&input.proc),
+        }
+    }
+}
+
+impl CpuNoiseSummary {
+    /// Only what the metrics of a CPU need: causes and risks take much longer to compute.
+    pub(crate) fn for_metrics(
+        cpu: Cpu,
+        elapsed_ns: Nanos,
+        total: GapTotal,
+        gaps: &[Span],
+    ) -> Self {
+        Self {
+            cpu,
+            elapsed_ns,
+            loop_ns_p50: Nanos::ZERO,
+            threshold_ns: None,
+            gaps: total.gaps,
+            gaps_hz: PerSecond::of(total.gaps, elapsed_ns),
+            noise_ns: total.ns,
+            noise_ppm: Ppm::of(total.ns, elapsed_ns),
+            gap_ns: Self::lengths(total, gaps),
+            risk: Vec::new(),
+            culprits: Vec::new(),
+            eventless: None,
+            steal: None,
+            proc: ProcSummary::of(&ProcCounts::default()),
+        }
+    }
+
+    /// The lengths of gaps, of which those that were only counted have no quantiles.
+    fn lengths(total: GapTotal, gaps: &[Span]) -> Distribution<Gaps> {
+        Distribution {
+            max: (total.gaps > 0).then_some(total.max),
+            ..Distribution::of(gaps.iter().map(|gap| gap.length))
         }
     }
 }
@@ -152,7 +194,7 @@ pub(crate) fn window(cpu: &CpuNoise) -> Nanos {
 }
 
 /// All gaps, stored or only counted.
-fn total(cpu: &CpuNoise) -> GapTotal {
+pub(crate) fn total(cpu: &CpuNoise) -> GapTotal {
     let mut total = GapTotal::default();
     cpu.gaps.iter().for_each(|gap| total.add(gap.length));
     total.and(cpu.lost.map(lost))
@@ -180,7 +222,6 @@ fn risks(cpu: &CpuNoise) -> Vec<Risk> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use units::Span;
 
     use super::*;
     use crate::example::{cpu_noise, noise};

@@ -1,0 +1,253 @@
+//! Conditions on differences, as options state them: `noise_ppm > +10%`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use units::Nanos;
+
+use crate::Unit;
+use crate::comparison::{CellsComparison, Compared, Comparison, Conclusion, Quantity};
+
+/// A condition on the difference of a metric, in any CPU and any set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    text: String,
+    metric: String,
+    is_above: bool,
+    bound: Bound,
+}
+
+/// The bound of a difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bound {
+    /// In percent of the base.
+    Percent(f64),
+    /// In the metric's unit.
+    Value(f64),
+    /// In nanoseconds, for metrics that are times.
+    Nanos(f64),
+}
+
+/// Whether a condition holds for a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judged {
+    /// It does not.
+    False,
+    /// It does.
+    True,
+    /// The difference is not known well enough.
+    Undecided,
+}
+
+/// A text that is not a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionError {
+    text: String,
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = &self.text;
+        write!(
+            f,
+            "'{text}' is not a condition such as 'noise_ppm > +10%' or 'gap_ns_max < -5us'"
+        )
+    }
+}
+
+impl std::error::Error for ConditionError {}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    /// Parses a metric, `>` or `<`, and a difference: its sign, a number, and `%`, a unit of time, or
+    /// nothing for the unit of the metric.
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let refuse = || ConditionError { text: text.to_owned() };
+        let at = text.find(['<', '>']).ok_or_else(refuse)?;
+        let (metric, bound) = (text[..at].trim(), text[at + 1..].trim());
+        let is_key = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_signed = bound.starts_with(['+', '-']);
+        if metric.is_empty() || !metric.chars().all(is_key) || !is_signed {
+            return Err(refuse());
+        }
+        let is_above = text[at..].starts_with('>');
+        let bound = bound_of(bound).ok_or_else(refuse)?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            metric: metric.to_owned(),
+            is_above,
+            bound,
+        })
+    }
+}
+
+fn bound_of(text: &str) -> Option<Bound> {
+    let (sign, rest) = text.split_at(1);
+    let signed = |value: f64| if sign == "-" { -value } else { value };
+    let rest = rest.trim();
+    let is_number =
+        |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let number = |text: &str| {
+        let text = text.trim();
+        let value: f64 = text.parse().ok().filter(|_| is_number(text))?;
+        value.is_finite().then_some(signed(value))
+    };
+    if let Some(percent) = rest.strip_suffix('%') {
+        return number(percent).map(Bound::Percent);
+    }
+    let time: Option<Nanos> = rest.parse().ok();
+    let time = time.map(|time| Bound::Nanos(signed(time.get() as f64)));
+    time.or_else(|| number(rest).map(Bound::Value))
+}
+
+impl Condition {
+    /// The key of its metric.
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
+    /// Whether it is a condition on metrics of that unit: a time is none on a rate.
+    pub fn fits(&self, unit: Unit) -> bool {
+        !matches!(self.bound, Bound::Nanos(_)) || unit == Unit::Ns
+    }
+
+    /// Whether it holds for any CPU: for a difference that is reported. It is undecided if a difference
+    /// was not found for lack of data, but may be as large.
+    pub fn judge(&self, comparison: &Comparison) -> Judged {
+        let is_own = |one: &&Compared| matches!(&one.quantity, Quantity::Metric { metric, .. } if *metric == self.metric);
+        let own = comparison.metrics.iter().filter(is_own);
+        own.map(|one| self.of_compared(one)).fold(Judged::False, Judged::or)
+    }
+
+    /// Whether it holds for exact values.
+    pub fn judge_cells(&self, comparison: &CellsComparison) -> Judged {
+        let own = comparison.metrics.iter().filter(|one| one.metric == self.metric);
+        let holds = |base: f64, difference: f64| {
+            self.exceeds(difference, (base != 0.0).then(|| difference / base * 1e6))
+        };
+        let judged = own.filter_map(|one| {
+            let [base, other] = one.values;
+            Some(Judged::known(holds(base?, other? - base?)))
+        });
+        judged.fold(Judged::False, Judged::or)
+    }
+
+    fn of_compared(&self, compared: &Compared) -> Judged {
+        let ppm = |of: Option<units::Ppm>| of.map(units::Ppm::get);
+        let exceeds =
+            |at: Option<f64>, at_ppm| at.is_some_and(|at| self.exceeds(at, at_ppm));
+        match compared.conclusion {
+            Conclusion::Lower | Conclusion::Higher => {
+                Judged::known(exceeds(compared.difference, ppm(compared.difference_ppm)))
+            }
+            Conclusion::Equal | Conclusion::NoLargerDifference { .. } => Judged::False,
+            Conclusion::NotEnoughData { .. } => {
+                let Some(interval) = compared.interval else { return Judged::Undecided };
+                let parts = compared.interval_ppm.map(|bounds| bounds.map(Some));
+                let parts = parts.unwrap_or([None; 2]);
+                let bounds = interval.into_iter().zip(parts);
+                let may =
+                    bounds.into_iter().any(|(at, part)| exceeds(Some(at), ppm(part)));
+                if may { Judged::Undecided } else { Judged::False }
+            }
+        }
+    }
+
+    /// Whether a difference is beyond the bound. One from zero is beyond any percentage in its direction.
+    fn exceeds(&self, difference: f64, ppm: Option<f64>) -> bool {
+        let (value, bound) = match self.bound {
+            Bound::Percent(bound) => {
+                let endless = || {
+                    difference.signum()
+                        * if difference == 0.0 { 0.0 } else { f64::INFINITY }
+                };
+                (ppm.map_or_else(endless, |ppm| ppm / 1e4), bound)
+            }
+            Bound::Value(bound) | Bound::Nanos(bound) => (difference, bound),
+        };
+        if self.is_above { value > bound } else { value < bound }
+    }
+}
+
+impl Judged {
+    fn known(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+
+    /// True if one of both is, else undecided if one of both is.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::True, _) | (_, Self::True) => Self::True,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::False, Self::False) => Self::False,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(text: &str) -> Option<(bool, Bound)> {
+        let condition: Condition = text.parse().ok()?;
+        assert_eq!(condition.metric(), "gap_ns_max");
+        Some((condition.is_above, condition.bound))
+    }
+
+    /// Check conditions in percent, in a unit of time and in that of the metric, and what is none.
+    #[test]
+    fn parsing() {
+        assert_eq!(bound("gap_ns_max > +10%"), Some((true, Bound::Percent(10.0))));
+        assert_eq!(bound(" gap_ns_max<-2.5 % "), Some((false, Bound::Percent(-2.5))));
+        assert_eq!(bound("gap_ns_max>+5us"), Some((true, Bound::Nanos(5_000.0))));
+        assert_eq!(bound("gap_ns_max > -300"), Some((true, Bound::Value(-300.0))));
+        for wrong in [
+            "",
+            "gap_ns_max",
+            "gap_ns_max > 10%",
+            "gap_ns_max = +1",
+            "> +1",
+            "gap_ns_max > +",
+            "gap_ns_max > +%",
+            "gap_ns_max > ++1",
+            "gap_ns_max >= +1",
+            "gap_ns_max > +inf",
+            "gap_ns_max > +nan%",
+            "gap ns > +1",
+            "gap_ns_max > +1 parsec",
+            "gap_ns_max > +é",
+        ] {
+            assert_eq!(
+                wrong.parse::<Condition>().map(|found| found.bound).ok(),
+                None,
+                "{wrong}"
+            );
+        }
+        let time: Condition = "noise_ppm > +1us".parse().unwrap();
+        assert!(time.fits(Unit::Ns) && !time.fits(Unit::Ppm));
+    }
+
+    /// Check that a difference equal to the bound is not beyond it, and that any difference from zero is
+    /// beyond a percentage in its direction.
+    #[test]
+    fn bounds() {
+        let condition: Condition = "noise_ppm > +10%".parse().unwrap();
+        assert!(!condition.exceeds(1.0, Some(1e5)));
+        assert!(condition.exceeds(1.0, Some(1.01e5)));
+        assert!(condition.exceeds(1.0, None));
+        assert!(!condition.exceeds(-1.0, None));
+        assert!(!condition.exceeds(0.0, None));
+        let below: Condition = "noise_ppm < -3".parse().unwrap();
+        assert!(below.exceeds(-3.5, None) && !below.exceeds(-3.0, None));
+    }
+}

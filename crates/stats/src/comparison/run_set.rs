@@ -1,0 +1,110 @@
+//! A set of runs, reduced to what is compared: recordings are large, and are not held in memory.
+
+use recording::{Doubt, Recording};
+use serde::Serialize;
+use units::Cpu;
+
+use crate::comparison::Quantity;
+use crate::comparison::blocks::{Level, levels};
+use crate::comparison::observation::Observation;
+use crate::comparison::sample::Sample;
+use crate::comparison::variants::{self, Variants};
+
+/// Runs that are compared as one set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunSet {
+    pub(crate) observations: Vec<Observation>,
+    /// The blocks of a single run.
+    pub(crate) levels: Vec<Level>,
+    /// The facts of the runs, those of this process and its tracing excepted.
+    pub facts: Variants,
+    /// The parameters of the runs.
+    pub parameters: Variants,
+    /// When the first and the last run were taken: RFC 3339, UTC.
+    pub taken: Option<[String; 2]>,
+    /// The doubts of the runs.
+    pub doubts: Vec<RunsDoubt>,
+}
+
+/// A doubt, and the number of runs that have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunsDoubt {
+    /// The doubt.
+    #[serde(flatten)]
+    pub doubt: Doubt,
+    /// The number of runs.
+    pub runs: usize,
+}
+
+impl RunSet {
+    /// A set of one run, which is divided into blocks.
+    pub fn single(run: &Recording) -> Self {
+        let mut set = Self { levels: levels(run), ..Self::default() };
+        set.add(run);
+        set
+    }
+
+    /// Adds a run.
+    pub fn add(&mut self, run: &Recording) {
+        if !self.observations.is_empty() {
+            self.levels.clear();
+        }
+        self.observations.push(Observation::of(run));
+        self.facts.add(variants::facts(&run.facts));
+        self.parameters.add(variants::parameters(&run.body));
+        let [first, last] =
+            self.taken.get_or_insert_with(|| [run.taken.clone(), run.taken.clone()]);
+        if run.taken < *first {
+            first.clone_from(&run.taken);
+        }
+        if run.taken > *last {
+            last.clone_from(&run.taken);
+        }
+        for doubt in &run.doubts {
+            match self.doubts.iter_mut().find(|one| one.doubt == *doubt) {
+                Some(known) => known.runs += 1,
+                None => self.doubts.push(RunsDoubt { doubt: doubt.clone(), runs: 1 }),
+            }
+        }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// The keys of its metrics, each once.
+    pub fn metric_keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        for sample in Sample::all(&self.observations) {
+            match sample.quantity {
+                Quantity::Metric { metric, .. } if !keys.contains(&metric) => {
+                    keys.push(metric)
+                }
+                Quantity::Metric { .. } | Quantity::Culprit { .. } => {}
+            }
+        }
+        keys
+    }
+
+    /// The CPUs of its metrics, in order.
+    pub fn cpus(&self) -> Vec<Cpu> {
+        let metrics = self.observations.iter().flat_map(|one| &one.metrics);
+        let mut cpus: Vec<Cpu> = metrics.filter_map(|metric| metric.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    /// Its CPUs that another set does not have.
+    pub(crate) fn cpus_without(&self, other: &Self) -> Vec<Cpu> {
+        let others = other.cpus();
+        let cpus = self.cpus().into_iter();
+        cpus.filter(|cpu| !others.contains(cpu)).collect()
+    }
+
+    /// Whether single events were traced in each run.
+    pub fn is_traced(&self) -> bool {
+        self.observations.iter().all(|one| one.culprits.is_some())
+    }
+}

@@ -1,0 +1,134 @@
+//! The facts and parameters of a set of runs: what differs between two sets explains most
+//! differences of their numbers.
+
+use facts::Facts;
+use recording::Body;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Facts about the noisefloor process, rather than the machine.
+const OF_THE_PROCESS: [&str; 2] = ["security", "tracing"];
+
+/// The distinct values of each key in a set of runs, in the order in which they first occur. A value
+/// that is unknown is not one of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Variants {
+    /// Keys in the order of output, with their values.
+    pub keys: Vec<(String, Vec<Value>)>,
+}
+
+impl Variants {
+    /// Adds the values of a run.
+    pub(crate) fn add(&mut self, values: Vec<(String, Option<Value>)>) {
+        for (key, value) in values {
+            let known = self.keys.iter().position(|(known, _)| *known == key);
+            let at = known.unwrap_or_else(|| {
+                self.keys.push((key, Vec::new()));
+                self.keys.len() - 1
+            });
+            let own = &mut self.keys[at].1;
+            own.extend(value.filter(|value| !own.contains(value)));
+        }
+    }
+
+    /// The values of a key; empty if they are unknown.
+    pub fn of(&self, key: &str) -> &[Value] {
+        let own = self.keys.iter().find(|(known, _)| known == key);
+        own.map_or(&[], |(_, values)| values)
+    }
+
+    /// The keys that do not have the same values in all sets, in order of output. A key that is unknown in
+    /// one of them is not listed.
+    pub fn differing<'a>(sets: &[&'a Self]) -> Vec<&'a str> {
+        let Some((first, others)) = sets.split_first() else { return Vec::new() };
+        let is_same = |a: &[Value], b: &[Value]| {
+            a.len() == b.len() && a.iter().all(|value| b.contains(value))
+        };
+        let differs = |key: &str| {
+            let own = first.of(key);
+            let values = others.iter().map(|other| other.of(key));
+            let mut known = values.filter(|values| !values.is_empty());
+            !own.is_empty() && known.any(|values| !is_same(own, values))
+        };
+        first
+            .keys
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .filter(|key| differs(key))
+            .collect()
+    }
+
+    /// The keys with several values within the set.
+    pub fn varying(&self) -> impl Iterator<Item = &str> {
+        let several = self.keys.iter().filter(|(_, values)| values.len() > 1);
+        several.map(|(key, _)| key.as_str())
+    }
+}
+
+/// The facts about the machine.
+pub(crate) fn facts(facts: &Facts) -> Vec<(String, Option<Value>)> {
+    let page = facts.page();
+    let entries = page.entries().iter();
+    let of_machine = entries.filter(|entry| !OF_THE_PROCESS.contains(&entry.group()));
+    of_machine.map(|entry| (entry.key.to_owned(), entry.value.clone().ok())).collect()
+}
+
+/// The parameters of a measurement, with its kind, the source of its events, and the shortest gap that was
+/// stored, which may be calibrated.
+pub(crate) fn parameters(body: &Body) -> Vec<(String, Option<Value>)> {
+    let kind = ("kind".to_owned(), Some(Value::from(body.kind())));
+    let source = body.source().map(|source| Value::from(source.name()));
+    let events = ("events".to_owned(), Some(source.unwrap_or(Value::Null)));
+    let threshold = body.noise().map(|noise| Value::from(noise.threshold_ns.get()));
+    let threshold = ("gap_threshold_ns".to_owned(), threshold);
+    let spec = if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
+    let spec = spec.into_iter().map(|(key, value)| (key, Some(value)));
+    [kind, events, threshold].into_iter().chain(spec).collect()
+}
+
+fn spec(body: &Body) -> serde_json::Result<Value> {
+    macro_rules! spec {
+        ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
+            match body { $(Body::$kind { spec, .. } => serde_json::to_value(spec),)* }
+        };
+    }
+    recording::kinds!(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(runs: &[(&str, &[Option<u64>])]) -> Variants {
+        let mut set = Variants::default();
+        for (key, values) in runs {
+            for value in *values {
+                set.add(vec![((*key).to_owned(), value.map(Value::from))]);
+            }
+        }
+        set
+    }
+
+    /// Check that a key differs if its values do, whatever their order, and that what is unknown does
+    /// not.
+    #[test]
+    fn differences() {
+        let a = set(&[
+            ("same", &[Some(1), Some(2)]),
+            ("other", &[Some(1)]),
+            ("more", &[Some(1), Some(1)]),
+            ("unknown", &[Some(1)]),
+            ("missing", &[Some(1)]),
+        ]);
+        let b = set(&[
+            ("same", &[Some(2), Some(1)]),
+            ("other", &[Some(3)]),
+            ("more", &[Some(1), Some(4)]),
+            ("unknown", &[None]),
+        ]);
+        assert_eq!(Variants::differing(&[&a, &b]), ["other", "more"]);
+        assert_eq!(Variants::differing(&[&a, &a]), [""; 0]);
+        assert_eq!(a.varying().collect::<Vec<_>>(), ["same"]);
+    }
+}
