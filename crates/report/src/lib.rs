@@ -16,6 +16,7 @@
 mod ablated;
 mod cell_doubts;
 mod cells;
+mod compared;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]
 mod example;
@@ -27,6 +28,9 @@ mod text;
 pub use ablated::Ablated;
 pub use cell_doubts::cell_doubts;
 pub use cells::Cells;
+pub use compared::{
+    ComparedCells, ComparedSets, compared_cells_json, compared_sets_json,
+};
 pub use json::ablation::ablation_json;
 pub use json::cells::cells_json;
 pub use json::trace::trace_json;
@@ -41,6 +45,8 @@ pub use text::cells::cells_text;
 pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;
 pub use text::cells::outputs::cell_outputs_text;
+pub use text::comparison::cells::compared_cells_text;
+pub use text::comparison::compared_sets_text;
 pub use text::explain::folded::{folded_stacks, folded_stacks_diff};
 pub use text::explain::phase::{phase_json, phase_text};
 pub use text::explain::{

@@ -24,6 +24,7 @@ use crate::text::wakers::wakers_text;
 pub(crate) mod calls;
 pub(crate) mod cells;
 pub(crate) mod check;
+pub(crate) mod comparison;
 pub(crate) mod explain;
 pub(crate) mod facts;
 pub(crate) mod guests;
@@ -118,8 +119,7 @@ mod tests {
         all.extend(and_wide(example::wakers(GUEST, 20)));
         all.extend(and_wide(example::guests(GUEST, 2)));
         all.extend(and_wide(example::jitter(GUEST)));
-        all.push(example::slices(GUEST, true));
-        all.push(example::slices(METAL, false));
+        all.extend([example::slices(GUEST, true), example::slices(METAL, false)]);
         all.push(example::ticks(GUEST, 101, 2));
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use facts::Facts;
 use recording::{Body, Recording};
 use serde_json::Value;
+use stats::RunSet;
 use units::is_hidden;
 
 /// Clears the screen, adds a line, reverses the text direction, hides a character.
@@ -67,6 +68,19 @@ fn check_facts(facts: &Facts) {
     check_text(&text, "facts");
 }
 
+/// The comparison of a file with its hostile form, if it has metrics.
+fn comparison(file: &Path, hostile: &Recording) -> String {
+    let sets = [RunSet::single(&Recording::load(file).unwrap()), RunSet::single(hostile)];
+    let (names, smallest) = (["usual", HOSTILE].map(str::to_owned), units::Ppm::new(1e5));
+    let comparisons = stats::compare(&sets[0], &sets[1..], smallest);
+    report::compared_sets_text(&report::ComparedSets {
+        names: &names,
+        sets: &sets,
+        comparisons: &comparisons,
+        smallest,
+    })
+}
+
 /// Check that control characters are escaped in every report and replaced in pictures, that no
 /// string adds a line, and that files and JSON contain the original strings.
 #[test]
@@ -77,6 +91,9 @@ fn no_string_reaches_the_terminal() {
         assert!(replace_all(&mut value) > 10, "{name}");
         let hostile = Recording::from_json(&value.to_string(), &file).unwrap();
         check_text(&report::text(&hostile), &name);
+        let compared = comparison(&file, &hostile);
+        assert!(compared.contains("\\x1b[2J"), "{compared}");
+        check_text(&compared, &name);
         check_facts(&hostile.facts);
         let json = report::json(&hostile, &stats::Summary::of(&hostile), true).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
