@@ -2,6 +2,7 @@
 //! generated. Each command has a file: its options, the session, the report and the exit code.
 
 mod check;
+mod compare;
 mod facts;
 mod generate;
 mod guests;
@@ -21,6 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::args::Output;
 use crate::command::check::CheckArgs;
+use crate::command::compare::CompareArgs;
 use crate::command::facts::FactsArgs;
 use crate::command::generate::GenerateArgs;
 use crate::command::guests::GuestsArgs;
@@ -40,7 +42,8 @@ use crate::outcome::{Failure, Outcome};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  a limit was exceeded, a lab cell failed, or a kernel does not build
+  1  a limit was exceeded, a condition of compare --fail-if holds, a lab cell
+     failed, or a kernel does not build
   2  usage error, or unreadable input file
   3  not supported on this machine, or insufficient privileges
   4  measurement incomplete or unreliable; see the warnings
@@ -204,6 +207,19 @@ Examples:
   ssh node noisefloor noise -o - | noisefloor report -
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
+    /// Whether sets of recordings, or cells of the lab, differ, and by how much.
+    ///
+    /// Each is compared with the first. Facts and parameters that differ come first; then each metric
+    /// and each source of noise, with an interval of the difference and a verdict: lower, higher, no
+    /// difference larger than some percentage, or not enough data, and how many more runs it takes. A
+    /// folder is a set of runs; a single recording is divided into blocks. Cells of the lab are exact:
+    /// their differences have no interval.
+    #[command(after_help = "\
+Examples:
+  noisefloor compare before after             # two folders of recordings
+  noisefloor compare a.json b.json --fail-if 'noise_ppm > +10%'
+  noisefloor compare tick-cost/fifo@running @debian:6.12-cloud")]
+    Compare(CompareArgs),
     /// The same measurements on other kernels, in guests, exact to the instruction.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -228,6 +244,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Nohz(command) => nohz::run(&command, output),
         Command::Restore => restore::run(output),
         Command::Report(report) => report::run(&report, output),
+        Command::Compare(compare) => compare::run(&compare, output),
         Command::Lab(command) => lab::run(&command, output),
         Command::Generate(generate) => generate::run(&generate),
     }

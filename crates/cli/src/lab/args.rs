@@ -85,6 +85,10 @@ Examples:
     Kernels(KernelsArgs),
 }
 
+/// The default of `--deadline` in seconds, as text for clap.
+const DEADLINE: &str = "120";
+const DEADLINE_SECS: u64 = 120;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Built-in experiment, or a TOML file, which is checked.
@@ -115,8 +119,22 @@ pub(crate) struct How {
     /// CPU time that QEMU may use to boot a guest, and to measure in addition to the measured time,
     /// before the cell fails; in seconds or with a unit (2m). Time during which QEMU sleeps counts,
     /// time during which it waits for a CPU does not.
-    #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
+    #[arg(long, value_name = "TIME", default_value = DEADLINE, value_parser = deadline)]
     pub(crate) deadline: Nanos,
+}
+
+impl Default for How {
+    /// Cells as they are in their experiment.
+    fn default() -> Self {
+        Self {
+            kernels: Vec::new(),
+            set: Vec::new(),
+            mode: None,
+            jobs: None,
+            fresh: false,
+            deadline: Nanos::from_secs(DEADLINE_SECS),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -258,7 +276,7 @@ pub(crate) struct AblateArgs {
     pub(crate) jobs: Option<u16>,
     /// CPU time that QEMU may use to boot a guest, and to measure in addition to the measured time,
     /// before the cell fails; in seconds or with a unit (2m).
-    #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
+    #[arg(long, value_name = "TIME", default_value = DEADLINE, value_parser = deadline)]
     pub(crate) deadline: Nanos,
 }
 
@@ -420,5 +438,16 @@ fn deadline(text: &str) -> Result<Nanos, Cause> {
     match deadline < shortest {
         true => Err("the deadline must be at least 1 s".into()),
         false => Ok(deadline),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the default deadline is the one of the help text.
+    #[test]
+    fn default_deadline() {
+        assert_eq!(deadline(DEADLINE).unwrap(), How::default().deadline);
     }
 }

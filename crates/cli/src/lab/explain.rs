@@ -207,7 +207,7 @@ fn is_svg(to: Destination) -> bool {
 }
 
 /// The other cell's full name, if only its kernel was given.
-fn other(cell: &str, diff: &str) -> String {
+pub(crate) fn other(cell: &str, diff: &str) -> String {
     match (diff.strip_prefix('@'), cell.split_once('@')) {
         (Some(kernel), Some((name, _))) => format!("{name}@{kernel}"),
         (Some(kernel), None) => format!("{cell}@{kernel}"),
@@ -215,9 +215,19 @@ fn other(cell: &str, diff: &str) -> String {
     }
 }
 
+/// Whether a name is (the beginning of) a cell's identity.
+pub(crate) fn is_identity(name: &str) -> bool {
+    name.len() >= IDENTITY_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// One cell of an experiment as it is in its file, on the kernel in its name.
+pub(crate) fn cell(name: &str, output: Output) -> Result<Cell, Failure> {
+    find(name, &How::default(), output)
+}
+
 /// One cell: run, or read from the cache, by its name; or a cached one by its identity.
 fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
-    if name.len() >= IDENTITY_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if is_identity(name) {
         return Ok(lab::open()?.cached(name)?);
     }
     let (rest, kernel) = match name.split_once('@') {

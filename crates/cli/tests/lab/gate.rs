@@ -169,3 +169,42 @@ fn differences_add_up() {
     let count = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap();
     assert_eq!(stacks.lines().map(count).sum::<i64>(), number(&summary[a]));
 }
+
+/// Check that two cells are compared by the metrics of their reports, that a cell does not differ from
+/// itself, and that conditions decide the exit code.
+#[test]
+fn compares() {
+    let Some(mixed) = Mixed::get() else { return };
+    let one = format!("{}/other@{OLD}", mixed.file);
+    let other = format!("@{NEW}");
+    let output = mixed.site.output(&["compare", &one, &other, &one, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let old = &named(&mixed.cells, "other")["metrics"];
+    let [new, same] =
+        [0, 1].map(|at| found["comparisons"][at]["metrics"].as_array().unwrap());
+    assert!(new.len() > 3);
+    for metric in new {
+        let [base, value] = [0, 1].map(|at| metric["values"][at].as_f64().unwrap());
+        assert_eq!(Some(base), old[metric["metric"].as_str().unwrap()].as_f64());
+        assert_eq!(metric["difference"].as_f64(), Some(value - base));
+    }
+    assert!(new.iter().any(|metric| metric["difference"] != 0.0));
+    assert!(same.iter().all(|metric| metric["difference"] == 0.0));
+    let tick = new.iter().find(|metric| metric["metric"] == "tick_instructions").unwrap();
+    let difference = tick["difference"].as_f64().unwrap();
+    for (bound, code) in [(difference - 1.0, 1), (difference, 0)] {
+        let condition = format!("tick_instructions > {bound:+}");
+        let output =
+            mixed.site.output(&["compare", &one, &other, "--fail-if", &condition]);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{condition}: {}",
+            text(&output.stdout)
+        );
+    }
+    let file = mixed.site.file("any.json", "{}");
+    let output = mixed.site.output(&["compare", &file, &one]);
+    assert_eq!(output.status.code(), Some(2));
+}

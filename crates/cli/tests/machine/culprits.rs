@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::tool::{first_cpu, json, on, run, text, turn};
 
 /// Whether events can be traced here; prints the reason if not.
-fn can_watch(name: &str) -> bool {
+pub(crate) fn can_watch(name: &str) -> bool {
     let tried = run(&["noise", "-d", "1ms", "-c", &first_cpu(), "--source", "bpf"]);
     let can = tried.status.code() == Some(0);
     if !can {

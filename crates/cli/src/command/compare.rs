@@ -1,0 +1,197 @@
+//! `compare`: whether two sets of recordings, or two cells of the lab, differ, and by how much.
+
+mod subject;
+
+use recording::Cell;
+use report::{
+    ComparedCells, ComparedSets, compared_cells_json, compared_cells_text,
+    compared_sets_json, compared_sets_text,
+};
+use stats::{CellsComparison, Comparison, Condition, Judged, Quantity, RunSet, compare};
+use units::{Cause, Ppm};
+
+use crate::args::Output;
+use crate::command::compare::subject::Subjects;
+use crate::outcome::{Failure, Outcome};
+use crate::printing::{print, print_json, say};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareArgs {
+    /// Recordings, folders of recordings (*.json), or cells of the lab: EXPERIMENT/NAME@KERNEL, after
+    /// the first also @KERNEL, or 6 or more digits of a cached cell's hash.
+    #[arg(value_name = "FILE|DIR|CELL", num_args = 2.., required = true)]
+    pub(crate) subjects: Vec<String>,
+    /// Smallest relative difference of interest, in percent: smaller ones need not be found.
+    #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
+    pub(crate) smallest: Ppm,
+    /// Exit code 1 if the difference of a metric is larger (>) or smaller (<) than stated, on any
+    /// CPU: METRIC>+10%, METRIC<-5us. The sign is required; a number without % or a unit of
+    /// time is in the metric's unit. Exit code 4 if there is not enough data. Can be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<Condition>,
+}
+
+pub(crate) fn run(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
+    match subject::read(&args.subjects, output)? {
+        Subjects::Sets(sets) => run_sets(args, &sets, output),
+        Subjects::Cells(cells) => run_cells(args, &cells, output),
+    }
+}
+
+fn run_sets(
+    args: &CompareArgs,
+    sets: &[RunSet],
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let Some((base, others)) = sets.split_first() else { return Ok(Outcome::Done) };
+    let comparisons = compare(base, others, args.smallest);
+    for (comparison, name) in comparisons.iter().zip(&args.subjects[1..]) {
+        refuse_unlike(comparison, &args.subjects[0], name, sets)?;
+    }
+    check_conditions(&args.fail_if, &comparisons)?;
+    let names = &args.subjects;
+    let compared =
+        ComparedSets { names, sets, comparisons: &comparisons, smallest: args.smallest };
+    show(output, || compared_sets_json(&compared), || compared_sets_text(&compared))?;
+    Ok(judge(&args.fail_if, |condition| {
+        comparisons.iter().map(|one| condition.judge(one)).fold(Judged::False, Judged::or)
+    }))
+}
+
+fn run_cells(
+    args: &CompareArgs,
+    cells: &[Cell],
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let cells: Vec<Cell> = match output.json {
+        true => cells.to_vec(),
+        false => cells.iter().map(Cell::printable).collect(),
+    };
+    let Some((base, others)) = cells.split_first() else { return Ok(Outcome::Done) };
+    let comparisons: Vec<CellsComparison> =
+        others.iter().map(|other| CellsComparison::of(base, other)).collect();
+    let has_value =
+        |of: &CellsComparison| of.metrics.iter().any(|one| one.difference.is_some());
+    if let Some(at) = comparisons.iter().position(|one| !has_value(one)) {
+        let (a, b) = (&args.subjects[0], &args.subjects[at + 1]);
+        return Err(Failure::usage(format!("'{a}' and '{b}' have no metric in common")));
+    }
+    let keys = || comparisons[0].metrics.iter().map(|one| one.metric.as_str());
+    for condition in &args.fail_if {
+        known_metric(condition, &mut keys())?;
+    }
+    let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
+    show(output, || compared_cells_json(&compared), || compared_cells_text(&compared))?;
+    Ok(judge(&args.fail_if, |condition| {
+        let all = comparisons.iter().map(|one| condition.judge_cells(one));
+        all.fold(Judged::False, Judged::or)
+    }))
+}
+
+/// Refuses sets without a common metric.
+fn refuse_unlike(
+    comparison: &Comparison,
+    base: &str,
+    other: &str,
+    sets: &[RunSet],
+) -> Result<(), Failure> {
+    if !comparison.metrics.is_empty() {
+        return Ok(());
+    }
+    let mut kinds: Vec<String> = sets.iter().map(subject::kinds).collect();
+    kinds.dedup();
+    let kinds = match kinds.as_slice() {
+        [_] => String::new(),
+        several => format!(": they are recordings of {}", several.join(" and ")),
+    };
+    let cpus = match &comparison.only_in {
+        [a, b] if !a.is_empty() && !b.is_empty() => ", or of no common CPU",
+        _ => "",
+    };
+    Err(Failure::usage(format!(
+        "'{base}' and '{other}' have no metric in common{cpus}{kinds}"
+    )))
+}
+
+/// Refuses conditions on metrics that were not compared.
+fn check_conditions(
+    conditions: &[Condition],
+    comparisons: &[Comparison],
+) -> Result<(), Failure> {
+    let all = || comparisons.iter().flat_map(|one| &one.metrics);
+    for condition in conditions {
+        let key = |one: &'_ stats::Compared| match &one.quantity {
+            Quantity::Metric { metric, .. } => metric.clone(),
+            Quantity::Culprit { .. } => String::new(),
+        };
+        let keys: Vec<String> = all().map(key).collect();
+        known_metric(condition, &mut keys.iter().map(String::as_str))?;
+        let own = all().find(|one| key(one) == condition.metric());
+        if own.is_some_and(|one| !condition.fits(one.unit)) {
+            let metric = condition.metric();
+            return Err(Failure::usage(format!(
+                "--fail-if '{condition}': {metric} is no time"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn known_metric(
+    condition: &Condition,
+    keys: &mut dyn Iterator<Item = &str>,
+) -> Result<(), Failure> {
+    let mut known: Vec<&str> = Vec::new();
+    for key in keys {
+        if key == condition.metric() {
+            return Ok(());
+        }
+        if !known.contains(&key) {
+            known.push(key);
+        }
+    }
+    let (metric, known) = (condition.metric(), known.join(", "));
+    Err(Failure::usage(format!(
+        "--fail-if '{condition}': '{metric}' was not compared; the metrics are: {known}"
+    )))
+}
+
+/// Prints each condition that holds or is undecided; the exit code follows from the worst.
+fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outcome {
+    let mut all = Judged::False;
+    for condition in conditions {
+        let judged = judge(condition);
+        match judged {
+            Judged::True => say(format_args!("--fail-if: {condition}")),
+            Judged::Undecided => {
+                say(format_args!("--fail-if: not enough data to decide '{condition}'"));
+            }
+            Judged::False => {}
+        }
+        all = all.or(judged);
+    }
+    match all {
+        Judged::True => Outcome::Exceeded,
+        Judged::Undecided => Outcome::Doubtful,
+        Judged::False => Outcome::Done,
+    }
+}
+
+fn show(
+    output: Output,
+    json: impl FnOnce() -> serde_json::Result<String>,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match output.json {
+        true => print_json(&json().map_err(Failure::bug)?),
+        false => print(&text()).map(drop),
+    }
+}
+
+fn percent(text: &str) -> Result<Ppm, Cause> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(Ppm::new(percent * 1e4)),
+        _ => Err("expected a number of percent greater than 0".into()),
+    }
+}

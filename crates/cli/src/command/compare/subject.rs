@@ -1,0 +1,133 @@
+//! What is compared: files, folders and cells, by their names.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use recording::{Cell, Ending, Mode, Recording};
+use stats::RunSet;
+
+use crate::args::Output;
+use crate::lab;
+use crate::outcome::Failure;
+
+/// The subjects of a comparison.
+pub(crate) enum Subjects {
+    /// Sets of recordings.
+    Sets(Vec<RunSet>),
+    /// Cells of exact mode.
+    Cells(Vec<Cell>),
+}
+
+/// Reads what the user named.
+pub(crate) fn read(names: &[String], output: Output) -> Result<Subjects, Failure> {
+    if names.iter().filter(|name| *name == "-").count() > 1 {
+        return Err(Failure::usage("standard input (-) can be named once only"));
+    }
+    let is_path = |name: &&String| name.as_str() == "-" || Path::new(name).exists();
+    match names.iter().filter(is_path).count() {
+        0 => cells(names, output),
+        paths if paths == names.len() => Ok(Subjects::Sets(sets(names)?)),
+        _ => Err(Failure::usage(mixed(names, is_path))),
+    }
+}
+
+/// The names that are no paths.
+fn mixed(names: &[String], is_path: impl Fn(&&String) -> bool) -> String {
+    let others: Vec<&str> =
+        names.iter().filter(|name| !is_path(name)).map(String::as_str).collect();
+    let others = others.join("', '");
+    format!(
+        "no such file: '{others}'; cells of the lab are compared with each other only: exact \
+         numbers have no spread"
+    )
+}
+
+/// Reads each set in a thread of its own.
+fn sets(names: &[String]) -> Result<Vec<RunSet>, Failure> {
+    let read = |name: &String| set(Path::new(name));
+    thread::scope(|scope| {
+        let readers: Vec<_> =
+            names.iter().map(|name| scope.spawn(move || read(name))).collect();
+        let joined = readers.into_iter().map(|reader| {
+            reader.join().map_err(|_| Failure::bug("a thread panicked"))?
+        });
+        joined.collect()
+    })
+}
+
+/// One recording, or those of a folder.
+fn set(name: &Path) -> Result<RunSet, Failure> {
+    if name == Path::new("-") {
+        let recording = Recording::read(io::stdin().lock(), Path::new("standard input"))?;
+        return Ok(RunSet::single(&recording));
+    }
+    if !name.is_dir() {
+        return Ok(RunSet::single(&Recording::load(name)?));
+    }
+    let files = recordings_in(name)?;
+    if let [file] = files.as_slice() {
+        return Ok(RunSet::single(&Recording::load(file)?));
+    }
+    let mut set = RunSet::default();
+    for file in &files {
+        set.add(&Recording::load(file)?);
+    }
+    Ok(set)
+}
+
+/// The regular files of a folder whose names end with `.json`, by name.
+fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let shown = units::printable(&folder.to_string_lossy()).into_owned();
+    let failed =
+        |why: io::Error| Failure::usage(format!("failed to read {shown}: {why}"));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        // A FIFO could wait for ever.
+        if path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        true => Err(Failure::usage(format!("{shown} has no recordings (*.json)"))),
+        false => Ok(files),
+    }
+}
+
+/// Cells from the cache or a guest. Those of timed mode are measured, and compared as recordings.
+fn cells(names: &[String], output: Output) -> Result<Subjects, Failure> {
+    if let Some(name) = names.iter().find(|name| !is_cell_name(name)) {
+        let text =
+            format!("no such file, and not a cell (EXPERIMENT/NAME@KERNEL): '{name}'");
+        return Err(Failure::usage(text));
+    }
+    let cell =
+        |name: &String| lab::explain::cell(&lab::explain::other(&names[0], name), output);
+    let cells: Vec<Cell> = names.iter().map(cell).collect::<Result<_, Failure>>()?;
+    for (cell, name) in cells.iter().zip(names) {
+        if let Ending::Lost { why, .. } = &cell.ending {
+            return Err(Failure::refused(format!("'{name}' was lost: {why}")));
+        }
+    }
+    if cells.iter().any(|cell| cell.mode == Mode::Exact) {
+        return Ok(Subjects::Cells(cells));
+    }
+    let single =
+        |cell: &Cell| stats::answer(cell).map(|answer| RunSet::single(&answer.recording));
+    Ok(Subjects::Sets(cells.iter().filter_map(single).collect()))
+}
+
+fn is_cell_name(name: &str) -> bool {
+    let is_file = name.ends_with(".json");
+    let is_row = name.contains('/') || name.contains('@');
+    lab::explain::is_identity(name) || (is_row && !is_file)
+}
+
+/// The kinds of a set's recordings.
+pub(crate) fn kinds(set: &RunSet) -> String {
+    let kinds = set.parameters.of("kind").iter().filter_map(|kind| kind.as_str());
+    kinds.collect::<Vec<_>>().join(" and ")
+}
