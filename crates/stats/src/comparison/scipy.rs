@@ -24,10 +24,14 @@ struct Found {
     bounds: Option<[f64; 2]>,
 }
 
+/// Intervals of two samples are in SciPy since this version.
+const VERSION: &str = "import scipy.stats\n\
+    assert tuple(map(int, scipy.__version__.split('.')[:2])) >= (1, 10)";
+
 /// The first Python that has SciPy.
 fn python() -> Option<&'static str> {
     ["python3", "/usr/bin/python3"].into_iter().find(|python| {
-        let found = Command::new(python).args(["-c", "import scipy.stats"]).output();
+        let found = Command::new(python).args(["-c", VERSION]).output();
         found.is_ok_and(|output| output.status.success())
     })
 }
@@ -83,7 +87,9 @@ fn samples() -> Vec<Samples> {
 #[test]
 fn agrees_with_scipy() {
     let Some(python) = python() else {
-        println!("skipped: agrees_with_scipy: no python3 here has SciPy (python3-scipy)");
+        println!(
+            "skipped: agrees_with_scipy: no python3 here has SciPy 1.10 (python3-scipy)"
+        );
         return;
     };
     let samples = samples();
