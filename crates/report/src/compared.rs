@@ -96,17 +96,29 @@ struct CellsJson<'a> {
     comparisons: Vec<With<'a, CellsComparison>>,
 }
 
-/// The keys that differ, each with the values of all sets.
-struct Differing<'a>(Vec<&'a Variants>);
+/// Keys that differ, each with the values of all sets.
+struct Differing<'a> {
+    keys: Vec<&'a str>,
+    sets: Vec<&'a Variants>,
+}
 
 impl Serialize for Differing<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let values = |key: &'_ str| -> Vec<&[Value]> {
-            self.0.iter().map(|set| set.of(key)).collect()
-        };
-        to.collect_map(
-            Variants::differing(&self.0).into_iter().map(|key| (key, values(key))),
-        )
+        let values =
+            |key| self.sets.iter().map(|set| set.of(key)).collect::<Vec<&[Value]>>();
+        to.collect_map(self.keys.iter().map(|key| (key, values(key))))
+    }
+}
+
+impl<'a> Differing<'a> {
+    fn facts(sets: &'a [RunSet]) -> Self {
+        let sets: Vec<&Variants> = sets.iter().map(|set| &set.facts).collect();
+        Self { keys: Variants::differing_facts(&sets), sets }
+    }
+
+    fn parameters(sets: &'a [RunSet]) -> Self {
+        let sets: Vec<&Variants> = sets.iter().map(|set| &set.parameters).collect();
+        Self { keys: Variants::differing_parameters(&sets), sets }
     }
 }
 
@@ -127,8 +139,8 @@ pub fn compared_sets_json(
         format: FORMAT,
         kind: "comparison",
         sets: names.iter().zip(sets).map(SetJson::of).collect(),
-        facts: Differing(sets.iter().map(|set| &set.facts).collect()),
-        parameters: Differing(sets.iter().map(|set| &set.parameters).collect()),
+        facts: Differing::facts(sets),
+        parameters: Differing::parameters(sets),
         smallest_ppm: smallest,
         false_discovery_rate: FALSE_DISCOVERIES,
         comparisons: numbered(comparisons),

@@ -2,6 +2,7 @@
 //! differences of their numbers.
 
 use facts::Facts;
+use itertools::Itertools;
 use recording::Body;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -38,25 +39,30 @@ impl Variants {
         own.map_or(&[], |(_, values)| values)
     }
 
-    /// The keys that do not have the same values in all sets, in order of output. A key that is unknown in
+    /// The facts that do not have the same values in all sets, in order of output. One that is unknown in
     /// one of them is not listed.
-    pub fn differing<'a>(sets: &[&'a Self]) -> Vec<&'a str> {
-        let Some((first, others)) = sets.split_first() else { return Vec::new() };
-        let is_same = |a: &[Value], b: &[Value]| {
-            a.len() == b.len() && a.iter().all(|value| b.contains(value))
-        };
+    pub fn differing_facts<'a>(sets: &[&'a Self]) -> Vec<&'a str> {
+        Self::differing(sets, |values| !values.is_empty())
+    }
+
+    /// The same for parameters. One that a set does not have has no value there.
+    pub fn differing_parameters<'a>(sets: &[&'a Self]) -> Vec<&'a str> {
+        Self::differing(sets, |_| true)
+    }
+
+    /// The keys that differ, of the sets in which they are compared.
+    fn differing<'a>(
+        sets: &[&'a Self],
+        is_compared: fn(&[Value]) -> bool,
+    ) -> Vec<&'a str> {
         let differs = |key: &str| {
-            let own = first.of(key);
-            let values = others.iter().map(|other| other.of(key));
-            let mut known = values.filter(|values| !values.is_empty());
-            !own.is_empty() && known.any(|values| !is_same(own, values))
+            let values = sets.iter().map(|set| set.of(key));
+            let compared: Vec<&[Value]> =
+                values.filter(|values| is_compared(values)).collect();
+            compared.windows(2).any(|pair| !is_same(pair[0], pair[1]))
         };
-        first
-            .keys
-            .iter()
-            .map(|(key, _)| key.as_str())
-            .filter(|key| differs(key))
-            .collect()
+        let keys = sets.iter().flat_map(|set| &set.keys).map(|(key, _)| key.as_str());
+        keys.unique().filter(|key| differs(key)).collect()
     }
 
     /// The keys with several values within the set.
@@ -64,6 +70,15 @@ impl Variants {
         let several = self.keys.iter().filter(|(_, values)| values.len() > 1);
         several.map(|(key, _)| key.as_str())
     }
+}
+
+/// Whether both have the same values, in any order; no value is as good as null.
+fn is_same(a: &[Value], b: &[Value]) -> bool {
+    let are_in = |own: &[Value], other: &[Value]| {
+        own.iter()
+            .all(|value| other.contains(value) || (value.is_null() && other.is_empty()))
+    };
+    are_in(a, b) && are_in(b, a)
 }
 
 /// The facts about the machine.
@@ -110,8 +125,8 @@ mod tests {
         set
     }
 
-    /// Check that a key differs if its values do, whatever their order, and that what is unknown does
-    /// not.
+    /// Check that a key differs if its values do, whatever their order; that what is unknown does not, but
+    /// that a parameter that is only there in one of both does.
     #[test]
     fn differences() {
         let a = set(&[
@@ -127,8 +142,12 @@ mod tests {
             ("more", &[Some(1), Some(4)]),
             ("unknown", &[None]),
         ]);
-        assert_eq!(Variants::differing(&[&a, &b]), ["other", "more"]);
-        assert_eq!(Variants::differing(&[&a, &a]), [""; 0]);
+        assert_eq!(Variants::differing_facts(&[&a, &b]), ["other", "more"]);
+        let parameters = ["other", "more", "unknown", "missing"];
+        assert_eq!(Variants::differing_parameters(&[&a, &b]), parameters);
+        assert_eq!(Variants::differing_parameters(&[&b, &a]).len(), 4);
+        assert_eq!(Variants::differing_parameters(&[&a, &a]), [""; 0]);
+        assert!(is_same(&[Value::Null], &[]) && !is_same(&[Value::from(1)], &[]));
         assert_eq!(a.varying().collect::<Vec<_>>(), ["same"]);
     }
 }

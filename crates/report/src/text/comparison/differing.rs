@@ -17,21 +17,21 @@ const INDENT: usize = 26;
 pub(crate) fn differing(sets: &[RunSet]) -> String {
     let facts: Vec<&Variants> = sets.iter().map(|set| &set.facts).collect();
     let parameters: Vec<&Variants> = sets.iter().map(|set| &set.parameters).collect();
-    let facts = match list(&facts) {
+    let facts = match list(Variants::differing_facts(&facts), &facts) {
         none if none.is_empty() => {
             "\nNo fact differs: the same kernel, machine and settings, as far as known\n"
                 .to_owned()
         }
         list => format!("\nFacts that differ\n{list}"),
     };
-    match list(&parameters) {
+    match list(Variants::differing_parameters(&parameters), &parameters) {
         none if none.is_empty() => facts,
         list => format!("{facts}\nParameters of the measurement that differ\n{list}"),
     }
 }
 
-fn list(sets: &[&Variants]) -> String {
-    Variants::differing(sets).into_iter().map(|key| entry(key, sets)).collect()
+fn list(keys: Vec<&str>, sets: &[&Variants]) -> String {
+    keys.into_iter().map(|key| entry(key, sets)).collect()
 }
 
 /// The lines of a key: one for each set.
@@ -66,7 +66,9 @@ fn values(key: &str, set: &Variants, sets: &[&Variants]) -> String {
     let lists: Option<Vec<_>> =
         sets.iter().map(|set| list_of_words(set.of(key))).collect();
     match (set.of(key), list_of_words(set.of(key)), lists) {
-        ([], _, _) => number::UNKNOWN.to_owned(),
+        // A fact that is unknown has a dot in its key, a parameter that is not there has none.
+        ([], _, _) if key.contains('.') => number::UNKNOWN.to_owned(),
+        ([], _, _) => words(&Value::Null),
         (_, Some(own), Some(all)) => {
             let is_everywhere = |word: &Value| all.iter().all(|list| list.contains(word));
             let rest: Vec<Value> =
