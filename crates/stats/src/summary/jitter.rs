@@ -68,9 +68,7 @@ impl JitterSummary {
             proc: ProcSummary::of(&series.proc),
         }
     }
-}
 
-impl JitterSummary {
     /// Summarizes some of the tests.
     pub(crate) fn of_part(
         spec: &JitterSpec,

@@ -74,9 +74,7 @@ impl LatencySummary {
             cpus: cpus.collect(),
         }
     }
-}
 
-impl LatencySummary {
     /// Summarizes some of the wake-ups of each CPU.
     pub(crate) fn of_part(
         spec: &LatencySpec,

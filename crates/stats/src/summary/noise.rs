@@ -134,25 +134,17 @@ impl CpuNoiseSummary {
         let blamed = input.blamed.as_ref();
         let steal = blamed.and_then(|blamed| blamed.steal.as_ref());
         Self {
-            cpu: input.cpu,
-            elapsed_ns: input.elapsed_ns,
             loop_ns_p50: input.loop_ns,
             threshold_ns: Some(threshold),
-            gaps: total.gaps,
-            gaps_hz: PerSecond::of(total.gaps, input.elapsed_ns),
-            noise_ns: total.ns,
-            noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
-            gap_ns: Self::lengths(total, &input.gaps),
             risk: risks(input),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             culprits,
             proc: ProcSummary::of(&input.proc),
+            ..Self::for_metrics(input.cpu, input.elapsed_ns, total, &input.gaps)
         }
     }
-}
 
-impl CpuNoiseSummary {
     /// Only what the metrics of a CPU need: causes and risks take much longer to compute.
     pub(crate) fn for_metrics(
         cpu: Cpu,
@@ -169,20 +161,16 @@ impl CpuNoiseSummary {
             gaps_hz: PerSecond::of(total.gaps, elapsed_ns),
             noise_ns: total.ns,
             noise_ppm: Ppm::of(total.ns, elapsed_ns),
-            gap_ns: Self::lengths(total, gaps),
+            // Gaps that were only counted have no quantiles.
+            gap_ns: Distribution {
+                max: (total.gaps > 0).then_some(total.max),
+                ..Distribution::of(gaps.iter().map(|gap| gap.length))
+            },
             risk: Vec::new(),
             culprits: Vec::new(),
             eventless: None,
             steal: None,
             proc: ProcSummary::of(&ProcCounts::default()),
-        }
-    }
-
-    /// The lengths of gaps, of which those that were only counted have no quantiles.
-    fn lengths(total: GapTotal, gaps: &[Span]) -> Distribution<Gaps> {
-        Distribution {
-            max: (total.gaps > 0).then_some(total.max),
-            ..Distribution::of(gaps.iter().map(|gap| gap.length))
         }
     }
 }
