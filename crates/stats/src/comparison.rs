@@ -38,10 +38,10 @@ pub use effect::Statistic;
 pub use run_set::{RunSet, RunsDoubt};
 pub use variants::Variants;
 
+use crate::Unit;
 use crate::comparison::effect::Effect;
 use crate::comparison::sample::{Pair, Pairs, pairs};
 use crate::metrics::relative;
-use crate::{Better, Unit};
 
 /// Of the differences that are reported, at most this share is false on average.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
@@ -101,9 +101,6 @@ pub struct Compared {
     /// The unit.
     #[serde(skip)]
     pub unit: Unit,
-    /// Which values are better.
-    #[serde(skip)]
-    pub better: Better,
 }
 
 /// A set, compared with the base.
@@ -126,13 +123,14 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
     let all: Vec<Pairs> = others.iter().map(|other| pairs(base, other)).collect();
     let every = all.iter().flat_map(|pairs| &pairs.compared);
     let p_values: Vec<f64> = every.map(Pair::p_value).collect();
-    let mut adjusted = discovery::adjusted(&p_values).into_iter();
+    let adjusted = discovery::adjusted(&p_values);
+    let mut p_values = p_values.into_iter().zip(adjusted);
     let mut comparisons = Vec::new();
     for (pairs, other) in all.iter().zip(others) {
-        let compared = pairs.compared.iter().zip(adjusted.by_ref());
-        let compared = compared.map(|(pair, adjusted)| pair.compared(adjusted, smallest));
+        let compared = pairs.compared.iter().zip(p_values.by_ref());
+        let compared = compared.map(|(pair, p_values)| pair.compared(p_values, smallest));
         let (metrics, mut culprits): (Vec<Compared>, Vec<Compared>) =
-            compared.partition(|one| matches!(one.quantity, Quantity::Metric { .. }));
+            compared.partition(|one| one.metric().is_some());
         culprits.sort_by(|a, b| b.larger_center().total_cmp(&a.larger_center()));
         let only_in = [base.cpus_without(other), other.cpus_without(base)];
         let small_culprits = pairs.small_culprits;
@@ -147,6 +145,22 @@ impl Compared {
         self.centers.into_iter().flatten().fold(0.0, f64::max)
     }
 
+    /// The key of its metric; `None` for a culprit.
+    pub fn metric(&self) -> Option<&str> {
+        match &self.quantity {
+            Quantity::Metric { metric, .. } => Some(metric),
+            Quantity::Culprit { .. } => None,
+        }
+    }
+
+    /// Its CPU, if it is a metric of one.
+    pub fn cpu(&self) -> Option<Cpu> {
+        match self.quantity {
+            Quantity::Metric { cpu, .. } => cpu,
+            Quantity::Culprit { .. } => None,
+        }
+    }
+
     /// Whether a difference is reported.
     pub fn is_difference(&self) -> bool {
         matches!(self.conclusion, Conclusion::Lower | Conclusion::Higher)
@@ -154,8 +168,12 @@ impl Compared {
 }
 
 impl Pair {
-    /// What follows from the pair, with its adjusted p-value.
-    fn compared(&self, adjusted_p_value: f64, smallest: Ppm) -> Compared {
+    /// What follows from the pair, with its p-value and the adjusted one.
+    fn compared(
+        &self,
+        (p_value, adjusted_p_value): (f64, f64),
+        smallest: Ppm,
+    ) -> Compared {
         let samples = [self.base.as_slice(), self.other.as_slice()];
         let statistic = Statistic::for_samples(samples);
         let centers = samples.map(|values| statistic.of(values));
@@ -181,11 +199,10 @@ impl Pair {
             interval,
             difference_ppm: difference.and_then(of_base),
             interval_ppm,
-            p_value: self.p_value(),
+            p_value,
             adjusted_p_value,
             conclusion: Conclusion::Equal,
             unit: self.unit,
-            better: self.better,
         };
         compared.conclusion = Conclusion::of(&compared, self, smallest);
         compared

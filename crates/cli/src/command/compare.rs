@@ -7,7 +7,7 @@ use report::{
     ComparedCells, ComparedSets, compared_cells_json, compared_cells_text,
     compared_sets_json, compared_sets_text,
 };
-use stats::{CellsComparison, Comparison, Condition, Judged, Quantity, RunSet, compare};
+use stats::{CellsComparison, Compared, Comparison, Condition, Judged, RunSet, compare};
 use units::{Cause, Ppm};
 
 use crate::args::Output;
@@ -54,7 +54,7 @@ fn run_sets(
         ComparedSets { names, sets, comparisons: &comparisons, smallest: args.smallest };
     show(output, || compared_sets_json(&compared), || compared_sets_text(&compared))?;
     Ok(judge(&args.fail_if, |condition| {
-        comparisons.iter().map(|one| condition.judge(one)).fold(Judged::False, Judged::or)
+        Judged::any(comparisons.iter().map(|one| condition.judge(one)))
     }))
 }
 
@@ -83,8 +83,7 @@ fn run_cells(
     let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
     show(output, || compared_cells_json(&compared), || compared_cells_text(&compared))?;
     Ok(judge(&args.fail_if, |condition| {
-        let all = comparisons.iter().map(|one| condition.judge_cells(one));
-        all.fold(Judged::False, Judged::or)
+        Judged::any(comparisons.iter().map(|one| condition.judge_cells(one)))
     }))
 }
 
@@ -98,7 +97,8 @@ fn refuse_unlike(
     if !comparison.metrics.is_empty() {
         return Ok(());
     }
-    let mut kinds: Vec<String> = sets.iter().map(subject::kinds).collect();
+    let mut kinds: Vec<String> =
+        sets.iter().map(|set| set.kinds().join(" and ")).collect();
     kinds.dedup();
     let kinds = match kinds.as_slice() {
         [_] => String::new(),
@@ -120,13 +120,8 @@ fn check_conditions(
 ) -> Result<(), Failure> {
     let all = || comparisons.iter().flat_map(|one| &one.metrics);
     for condition in conditions {
-        let key = |one: &'_ stats::Compared| match &one.quantity {
-            Quantity::Metric { metric, .. } => metric.clone(),
-            Quantity::Culprit { .. } => String::new(),
-        };
-        let keys: Vec<String> = all().map(key).collect();
-        known_metric(condition, &mut keys.iter().map(String::as_str))?;
-        let own = all().find(|one| key(one) == condition.metric());
+        known_metric(condition, &mut all().filter_map(Compared::metric))?;
+        let own = all().find(|one| one.metric() == Some(condition.metric()));
         if own.is_some_and(|one| !condition.fits(one.unit)) {
             let metric = condition.metric();
             return Err(Failure::usage(format!(
@@ -158,8 +153,7 @@ fn known_metric(
 
 /// Prints each condition that holds or is undecided; the exit code follows from the worst.
 fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outcome {
-    let mut all = Judged::False;
-    for condition in conditions {
+    let each = conditions.iter().map(|condition| {
         let judged = judge(condition);
         match judged {
             Judged::True => say(format_args!("--fail-if: {condition}")),
@@ -168,9 +162,9 @@ fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outc
             }
             Judged::False => {}
         }
-        all = all.or(judged);
-    }
-    match all {
+        judged
+    });
+    match Judged::any(each) {
         Judged::True => Outcome::Exceeded,
         Judged::Undecided => Outcome::Doubtful,
         Judged::False => Outcome::Done,

@@ -7,7 +7,7 @@ mod sets;
 mod table;
 mod verdict;
 
-use stats::{Comparison, Quantity, RunSet};
+use stats::{Comparison, RunSet};
 
 use crate::compared::ComparedSets;
 use crate::number;
@@ -46,7 +46,7 @@ fn comparison_text(
     let mut text = format!("\n{name} compared with A\n\n");
     text.push_str(&metrics(&name, &comparison.metrics));
     for (set, cpus) in [letter(0), name.clone()].iter().zip(&comparison.only_in) {
-        if !cpus.is_empty() && comparison.metrics.iter().any(has_cpu) {
+        if !cpus.is_empty() && comparison.metrics.iter().any(|one| one.cpu().is_some()) {
             let cpus: units::CpuSet = cpus.iter().copied().collect();
             let text_of = format!("Not compared: CPUs {cpus}, which only {set} has.");
             text.push_str(&paragraph("", &text_of));
@@ -62,10 +62,6 @@ fn comparison_text(
         true => {}
     }
     text
-}
-
-fn has_cpu(compared: &stats::Compared) -> bool {
-    matches!(compared.quantity, Quantity::Metric { cpu: Some(_), .. })
 }
 
 fn legend(compared: &ComparedSets<'_>) -> String {

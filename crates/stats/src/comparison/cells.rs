@@ -5,7 +5,7 @@ use serde::Serialize;
 use units::Ppm;
 
 use crate::metrics::relative;
-use crate::{Metric, Unit, metrics_of};
+use crate::{Metric, metrics_of};
 
 /// A metric of two cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,9 +20,6 @@ pub struct CellDifference {
     pub difference_ppm: Option<Ppm>,
     /// By how much the values may differ for one kernel: it depends on the phase of the tick.
     pub tolerance: f64,
-    /// The unit.
-    #[serde(skip)]
-    pub unit: Unit,
 }
 
 /// A cell, compared with the base.
@@ -37,33 +34,29 @@ impl CellsComparison {
     pub fn of(base: &Cell, other: &Cell) -> Self {
         let both = [base, other].map(metrics_of);
         let [base, other] = &both;
-        let find = |metrics: &'_ [Metric], key: &str| -> Option<Metric> {
-            metrics.iter().find(|metric| metric.key == key).cloned()
-        };
-        let only_other = other.iter().filter(|metric| find(base, &metric.key).is_none());
-        let all = base.iter().chain(only_other);
-        let metric = |of: &Metric| {
-            let found = [find(base, &of.key), find(other, &of.key)];
-            CellDifference::of(of, &found)
-        };
-        Self { metrics: all.map(metric).collect() }
+        let only_other = other.iter().filter(|one| find(base, &one.key).is_none());
+        let keys = base.iter().chain(only_other).map(|metric| metric.key.as_str());
+        let of = |key| CellDifference::of(key, [find(base, key), find(other, key)]);
+        Self { metrics: keys.map(of).collect() }
     }
 }
 
+/// The metric with that key.
+fn find<'a>(metrics: &'a [Metric], key: &str) -> Option<&'a Metric> {
+    metrics.iter().find(|metric| metric.key == key)
+}
+
 impl CellDifference {
-    fn of(metric: &Metric, found: &[Option<Metric>; 2]) -> Self {
-        let values = [&found[0], &found[1]].map(|one| one.as_ref().map(|one| one.value));
-        let difference = values[0].zip(values[1]).map(|(base, other)| other - base);
+    fn of(key: &str, found: [Option<&Metric>; 2]) -> Self {
+        let values = found.map(|one| one.map(|one| one.value));
+        let both = values[0].zip(values[1]);
         let tolerances = found.iter().flatten().map(|one| one.tolerance);
         Self {
-            metric: metric.key.clone(),
+            metric: key.to_owned(),
             values,
-            difference,
-            difference_ppm: values[0]
-                .zip(values[1])
-                .and_then(|(base, other)| relative(other, base)),
+            difference: both.map(|(base, other)| other - base),
+            difference_ppm: both.and_then(|(base, other)| relative(other, base)),
             tolerance: tolerances.fold(0.0, f64::max),
-            unit: metric.about.unit,
         }
     }
 }

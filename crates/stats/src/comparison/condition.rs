@@ -4,10 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-use units::Nanos;
+use units::{Nanos, Ppm};
 
 use crate::Unit;
-use crate::comparison::{CellsComparison, Compared, Comparison, Conclusion, Quantity};
+use crate::comparison::{
+    CellDifference, CellsComparison, Compared, Comparison, Conclusion,
+};
 
 /// A condition on the difference of a metric, in any CPU and any set.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,26 +125,22 @@ impl Condition {
     /// Whether it holds for any CPU: for a difference that is reported. It is undecided if a difference
     /// was not found for lack of data, but may be as large.
     pub fn judge(&self, comparison: &Comparison) -> Judged {
-        let is_own = |one: &&Compared| matches!(&one.quantity, Quantity::Metric { metric, .. } if *metric == self.metric);
-        let own = comparison.metrics.iter().filter(is_own);
-        own.map(|one| self.of_compared(one)).fold(Judged::False, Judged::or)
+        let own = comparison.metrics.iter();
+        let own = own.filter(|one| one.metric() == Some(self.metric()));
+        Judged::any(own.map(|one| self.of_compared(one)))
     }
 
     /// Whether it holds for exact values.
     pub fn judge_cells(&self, comparison: &CellsComparison) -> Judged {
         let own = comparison.metrics.iter().filter(|one| one.metric == self.metric);
-        let holds = |base: f64, difference: f64| {
-            self.exceeds(difference, (base != 0.0).then(|| difference / base * 1e6))
+        let holds = |one: &CellDifference| {
+            Some(self.exceeds(one.difference?, one.difference_ppm.map(Ppm::get)))
         };
-        let judged = own.filter_map(|one| {
-            let [base, other] = one.values;
-            Some(Judged::known(holds(base?, other? - base?)))
-        });
-        judged.fold(Judged::False, Judged::or)
+        Judged::any(own.filter_map(holds).map(Judged::known))
     }
 
     fn of_compared(&self, compared: &Compared) -> Judged {
-        let ppm = |of: Option<units::Ppm>| of.map(units::Ppm::get);
+        let ppm = |of: Option<Ppm>| of.map(Ppm::get);
         let exceeds =
             |at: Option<f64>, at_ppm| at.is_some_and(|at| self.exceeds(at, at_ppm));
         match compared.conclusion {
@@ -183,9 +181,12 @@ impl Judged {
         if holds { Self::True } else { Self::False }
     }
 
-    /// True if one of both is, else undecided if one of both is.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    /// True if one of them is, else undecided if one of them is.
+    pub fn any(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter().fold(Self::False, Self::or)
+    }
+
+    fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::True, _) | (_, Self::True) => Self::True,
             (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,

@@ -106,9 +106,7 @@ pub(crate) fn culprits<'a>(
             times.add(culprit.kind, &culprit.name, ns);
         }
     }
-    if !lost.is_zero() {
-        times.add(CulpritKind::Unexplained, "unexplained", lost);
-    }
+    times.add(CulpritKind::Unexplained, "unexplained", lost);
     times.shares(time)
 }
 

@@ -4,10 +4,8 @@ use recording::{Doubt, Recording};
 use serde::Serialize;
 use units::Cpu;
 
-use crate::comparison::Quantity;
 use crate::comparison::blocks::{Level, levels};
 use crate::comparison::observation::Observation;
-use crate::comparison::sample::Sample;
 use crate::comparison::variants::{self, Variants};
 
 /// Runs that are compared as one set.
@@ -73,22 +71,13 @@ impl RunSet {
         self.observations.len()
     }
 
-    /// The keys of its metrics, each once.
-    pub fn metric_keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> = Vec::new();
-        for sample in Sample::all(&self.observations) {
-            match sample.quantity {
-                Quantity::Metric { metric, .. } if !keys.contains(&metric) => {
-                    keys.push(metric)
-                }
-                Quantity::Metric { .. } | Quantity::Culprit { .. } => {}
-            }
-        }
-        keys
+    /// The kinds of its recordings.
+    pub fn kinds(&self) -> Vec<&str> {
+        self.parameters.of("kind").iter().filter_map(|kind| kind.as_str()).collect()
     }
 
     /// The CPUs of its metrics, in order.
-    pub fn cpus(&self) -> Vec<Cpu> {
+    pub(crate) fn cpus(&self) -> Vec<Cpu> {
         let metrics = self.observations.iter().flat_map(|one| &one.metrics);
         let mut cpus: Vec<Cpu> = metrics.filter_map(|metric| metric.cpu).collect();
         cpus.sort_unstable();

@@ -5,17 +5,16 @@ use std::iter::repeat_n;
 
 use units::Cpu;
 
+use crate::Unit;
 use crate::comparison::blocks::{Block, Level};
 use crate::comparison::observation::Observation;
-use crate::comparison::{Quantity, RunSet, dependence, ranks};
-use crate::{Better, Unit};
+use crate::comparison::{Quantity, RunSet, Statistic, dependence, ranks};
 
 /// The values of a quantity, one for each run or block that has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) quantity: Quantity,
     pub(crate) unit: Unit,
-    pub(crate) better: Better,
     pub(crate) values: Vec<f64>,
 }
 
@@ -24,7 +23,6 @@ pub(crate) struct Sample {
 pub(crate) struct Pair {
     pub(crate) quantity: Quantity,
     pub(crate) unit: Unit,
-    pub(crate) better: Better,
     pub(crate) base: Vec<f64>,
     pub(crate) other: Vec<f64>,
     /// The blocks that the values are of.
@@ -50,7 +48,6 @@ impl Sample {
                 None => samples.push(Self {
                     quantity: of,
                     unit: metric.about.unit,
-                    better: metric.about.better,
                     values: vec![metric.value],
                 }),
             }
@@ -80,7 +77,7 @@ impl Sample {
     }
 
     fn of_culprit(quantity: Quantity, values: Vec<f64>) -> Self {
-        Self { quantity, unit: Unit::Ppm, better: Better::Less, values }
+        Self { quantity, unit: Unit::Ppm, values }
     }
 
     /// The same, without the CPU.
@@ -152,8 +149,8 @@ fn common_level<'a>(
 
 /// Pairs of the samples of two sets.
 fn joined(base: &[Sample], other: &[Sample], block: Option<Block>) -> Vec<Pair> {
-    let find = |samples: &[Sample], of: &Quantity| {
-        samples.iter().find(|one| one.quantity == *of).map(|one| one.values.clone())
+    let find = |samples: &'_ [Sample], of: &Quantity| {
+        samples.iter().position(|one| one.quantity == *of)
     };
     // Each culprit of a set has a value for each traced run.
     let traced = |samples: &[Sample]| {
@@ -163,11 +160,12 @@ fn joined(base: &[Sample], other: &[Sample], block: Option<Block>) -> Vec<Pair> 
     let only_other = other.iter().filter(|one| find(base, &one.quantity).is_none());
     let quantities = base.iter().chain(only_other);
     let pair = |sample: &Sample| {
-        let values = |samples: &[Sample]| {
-            find(samples, &sample.quantity).or_else(|| match sample.quantity {
-                Quantity::Culprit { .. } => traced(samples),
-                Quantity::Metric { .. } => None,
-            })
+        let values = |samples: &[Sample]| match find(samples, &sample.quantity) {
+            Some(at) => Some(samples[at].values.clone()),
+            None if matches!(sample.quantity, Quantity::Culprit { .. }) => {
+                traced(samples)
+            }
+            None => None,
         };
         let (base, other) = (values(base)?, values(other)?);
         let inflation = match block {
@@ -177,7 +175,6 @@ fn joined(base: &[Sample], other: &[Sample], block: Option<Block>) -> Vec<Pair> 
         Some(Pair {
             quantity: sample.quantity.clone(),
             unit: sample.unit,
-            better: sample.better,
             base,
             other,
             block,
@@ -200,8 +197,7 @@ impl Pair {
 
     /// The mean of the means of both sets.
     fn mean(&self) -> f64 {
-        let mean =
-            |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let mean = |values: &[f64]| Statistic::Mean.of(values).unwrap_or(0.0);
         (mean(&self.base) + mean(&self.other)) / 2.0
     }
 }

@@ -125,9 +125,3 @@ fn is_cell_name(name: &str) -> bool {
     let is_row = name.contains('/') || name.contains('@');
     lab::explain::is_identity(name) || (is_row && !is_file)
 }
-
-/// The kinds of a set's recordings.
-pub(crate) fn kinds(set: &RunSet) -> String {
-    let kinds = set.parameters.of("kind").iter().filter_map(|kind| kind.as_str());
-    kinds.collect::<Vec<_>>().join(" and ")
-}

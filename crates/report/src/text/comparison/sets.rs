@@ -12,14 +12,13 @@ use crate::text::layout::paragraph::paragraph;
 /// One line for each set: its name, its runs, and when they were taken.
 pub(crate) fn sets(compared: &ComparedSets<'_>) -> String {
     let line = |(at, (name, set)): (usize, (&String, &RunSet))| {
-        let kind = set.parameters.of("kind").iter().filter_map(|kind| kind.as_str());
-        let kinds: Vec<&str> = kind.collect();
         let taken = match &set.taken {
             Some([first, last]) if first == last => format!(", {first}"),
             Some([first, last]) => format!(", {first} to {last}"),
             None => String::new(),
         };
-        let text = format!("{name}: {} of {}{taken}", runs(set), kinds.join(" and "));
+        let text =
+            format!("{name}: {} of {}{taken}", runs(set), set.kinds().join(" and "));
         paragraph(&format!(" {}  ", letter(at)), &printable(&text))
     };
     compared.names.iter().zip(compared.sets).enumerate().map(line).collect()

@@ -1,7 +1,6 @@
 //! What follows from a comparison, in words.
 
-use stats::{Compared, Conclusion, Quantity, Unit};
-use units::Ppm;
+use stats::{Compared, Conclusion};
 
 use crate::number;
 
@@ -77,9 +76,5 @@ fn signed(difference: f64, compared: &Compared) -> String {
 
 /// A value in its unit.
 pub(crate) fn value(value: f64, compared: &Compared) -> String {
-    match (&compared.quantity, compared.unit) {
-        (Quantity::Culprit { .. }, _) => number::share(Ppm::new(value)),
-        (Quantity::Metric { .. }, Unit::Ppm) => number::share(Ppm::new(value)),
-        (Quantity::Metric { .. }, unit) => number::in_unit(value, unit),
-    }
+    number::in_unit(value, compared.unit)
 }
