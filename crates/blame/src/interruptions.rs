@@ -12,10 +12,11 @@ use std::collections::HashMap;
 use recording::{Blamed, Event, Interruptions, Share};
 use units::{Cpu, Nanos, Span};
 
+use crate::join::steal::common;
 use crate::join::{Joined, join, merged};
 use crate::level::Level;
 use crate::names::Names;
-use crate::records::{Lane, Loss, Record};
+use crate::records::{Lane, Loss, Record, Stolen};
 use crate::tally::Tally;
 
 /// The time from the end of an interrupt to the switch that it causes; it does not count as a run
@@ -36,6 +37,7 @@ pub(crate) fn interruptions(
         gaps: Vec::new(),
         gap_cpus: Vec::new(),
         blamed: Blamed::default(),
+        steal_ns: Some(Nanos::ZERO),
     };
     let mut lost = Vec::new();
     for (lane, own) in lanes.iter().zip(&runs) {
@@ -52,6 +54,7 @@ pub(crate) fn interruptions(
 fn append(all: &mut Interruptions, one: Interruptions) {
     let before = all.gaps.len();
     all.ready_ns = all.ready_ns + one.ready_ns;
+    all.steal_ns = all.steal_ns.zip(one.steal_ns).map(|(all, one)| all + one);
     all.gaps.extend(one.gaps);
     all.blamed.lost = all.blamed.lost.saturating_add(one.blamed.lost);
     all.blamed.losses.extend(one.blamed.losses);
@@ -104,7 +107,35 @@ fn on_cpu(
     let events: Vec<Event> = events.collect();
     let ready = runs.iter().chain(&preemptions).map(|span| span.length).sum();
     let blamed = blamed(known, &gaps, &events, losses, &lost);
-    Interruptions { ready_ns: ready, gaps, gap_cpus: Vec::new(), blamed }
+    let steal_ns = stolen(lane, &runs, &gaps, ran);
+    Interruptions { ready_ns: ready, gaps, gap_cpus: Vec::new(), blamed, steal_ns }
+}
+
+/// The time that the hypervisor took from runs of the program, outside of its interruptions. What was
+/// stolen between two readings of the clock is at most the time that the program ran between them.
+fn stolen(lane: &Lane, runs: &[Span], gaps: &[Span], ran: Span) -> Option<Nanos> {
+    let from_runs = |stolen: &Stolen| {
+        let span = clipped(stolen.from, stolen.until, ran)?;
+        let own = time_in(span, runs);
+        let gap: Nanos = parts_in(span, gaps).map(|gap| time_in(gap, runs)).sum();
+        Some(Nanos::from_nanos(stolen.ns).min(own.saturating_sub(gap)))
+    };
+    Some(lane.all_stolen()?.iter().filter_map(from_runs).sum())
+}
+
+/// The parts of these periods, which are in order, that lie in a period.
+fn parts_in(span: Span, stretches: &[Span]) -> impl Iterator<Item = Span> {
+    let first = stretches.partition_point(|stretch| stretch.end() <= span.start);
+    let near = stretches[first..].iter().take_while(move |it| it.start < span.end());
+    near.map(move |stretch| {
+        let start = stretch.start.max(span.start);
+        Span { start, length: common(*stretch, span) }
+    })
+}
+
+/// How much of a period lies in these periods, which are in order.
+fn time_in(span: Span, stretches: &[Span]) -> Nanos {
+    parts_in(span, stretches).map(|part| part.length).sum()
 }
 
 /// Attributes these gaps, without the hypervisor. `lost` has the number of lost events of each of

@@ -126,6 +126,10 @@ pub struct Interruptions {
     pub gap_cpus: Vec<Cpu>,
     /// Their causes.
     pub blamed: Blamed,
+    /// Time that the hypervisor took while the program ran, outside of the interruptions; `None` if no
+    /// steal clock could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ns: Option<Nanos>,
 }
 
 #[cfg(test)]
@@ -154,6 +158,7 @@ mod tests {
                 gaps: vec![Span { start, length }],
                 gap_cpus: vec![],
                 blamed: Blamed::default(),
+                steal_ns: None,
             }),
             proc: ProcCounts::default(),
         };

@@ -71,6 +71,16 @@ fn usage(summary: &RunSummary) -> String {
     let usage = &summary.usage;
     let mut table = Table::new(1, &[("", Side::Left), ("", Side::Right)]);
     let steal = summary.proc.steal_ns;
+    let known = [
+        ("run time", Some(summary.elapsed_ns)),
+        ("interruptions and steal time", summary.lost_ns),
+        ("net run time", summary.net_ns),
+    ];
+    if summary.net_ns.is_some() {
+        for (name, value) in known {
+            table.row([name.to_owned(), number::known(value, number::duration)]);
+        }
+    }
     let rows = [
         ("user time", number::duration(usage.user_ns)),
         ("system time", number::duration(usage.system_ns)),
@@ -183,6 +193,9 @@ mod tests {
     the fewest interrupts since boot), as a real-time task (SCHED_FIFO, priority
     99).
 
+     run time                               10.0 s
+     interruptions and steal time          11.2 ms
+     net run time                           9.99 s
      user time                              9.99 s
      system time                             12 ms
      voluntary context switches                 12

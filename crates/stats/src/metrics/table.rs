@@ -246,6 +246,12 @@ table! { of_recordings:
     }
     RUN(RunSummary) whole "run" {
         "run_ns" Ns Less "run time of the program" |run| ns(Some(run.elapsed_ns));
+        "run_net_ns" Ns Less
+            "run time without interruptions, preemptions and steal time; on one CPU only"
+            |run| ns(run.net_ns);
+        "run_lost_ns" Ns Less "the rest of the run time" |run| ns(run.lost_ns);
+        "run_cpu_ns" Ns Less "CPU time of the program, in user and kernel mode"
+            |run| ns(Some(run.cpu_ns));
         "run_preempted" Count Less "involuntary context switches of the program"
             |run| count(Some(run.usage.involuntary));
         "run_noise_ppm" Ppm Less "share of its runnable time that the program lost"

@@ -59,6 +59,8 @@ pub struct InterruptionsSummary {
     pub noise_ns: Nanos,
     /// That as a share of `ready_ns`; null if that is zero.
     pub noise_ppm: Option<Ppm>,
+    /// The time that the hypervisor took outside of them; null if no steal clock could be read.
+    pub steal_ns: Option<Nanos>,
     /// Their lengths.
     pub gap_ns: Distribution<Gaps>,
     /// The longest ones, by length.
@@ -80,6 +82,13 @@ pub struct RunSummary {
     pub ended: EndedSummary,
     /// The time from its start to its end.
     pub elapsed_ns: Nanos,
+    /// Its CPU time, in user and kernel mode.
+    pub cpu_ns: Nanos,
+    /// The part of the time from its start to its end in which it was interrupted, preempted, or its CPU
+    /// was stolen; null with several CPUs, where that overlaps, or without traced events.
+    pub lost_ns: Option<Nanos>,
+    /// The rest of that time: its run time on a CPU of its own.
+    pub net_ns: Option<Nanos>,
     /// Its resource usage.
     #[serde(flatten)]
     pub usage: Usage,
@@ -99,15 +108,21 @@ impl RunSummary {
             Ended::Killed(signal) => (None, Some(signal)),
         };
         let found = series.interruptions.as_ref();
+        let found = found.map(|found| InterruptionsSummary::of(spec, found));
+        let is_one_cpu = spec.cpus.len() == 1;
+        let lost_ns = found.as_ref().filter(|_| is_one_cpu).map(|found| found.lost());
         Self {
             cpus: spec.cpus.clone(),
             policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
             priority: spec.fifo,
             ended: EndedSummary { code, signal },
             elapsed_ns: series.elapsed_ns,
+            cpu_ns: series.usage.user_ns + series.usage.system_ns,
+            lost_ns,
+            net_ns: lost_ns.map(|lost| series.elapsed_ns.saturating_sub(lost)),
             usage: series.usage,
             source: series.source.map(|source| source.name().to_owned()),
-            interruptions: found.map(|found| InterruptionsSummary::of(spec, found)),
+            interruptions: found,
             proc: ProcSummary::of(&series.proc),
         }
     }
@@ -121,10 +136,18 @@ impl InterruptionsSummary {
             gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
             noise_ns: noise,
             noise_ppm: Ppm::of(noise, found.ready_ns),
+            steal_ns: found.steal_ns,
             gap_ns: Distribution::of(found.gaps.iter().map(|gap| gap.length)),
             longest: longest(spec, found),
             culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
         }
+    }
+}
+
+impl InterruptionsSummary {
+    /// The time of the interruptions, and the stolen time outside of them.
+    fn lost(&self) -> Nanos {
+        self.noise_ns + self.steal_ns.unwrap_or(Nanos::ZERO)
     }
 }
 
@@ -173,6 +196,7 @@ mod tests {
             gaps: gaps.to_vec(),
             gap_cpus: Vec::new(),
             blamed: example::blamed(shares),
+            steal_ns: Some(Nanos::from_millis(3)),
         }
     }
 
@@ -217,11 +241,12 @@ mod tests {
         let expected = serde_json::json!({
             "cpus": "1", "policy": "fifo", "priority": 99,
             "ended": {"code": 3, "signal": null}, "elapsed_ns": 2_000_000_000_u64,
+            "cpu_ns": 1_005_000_000, "lost_ns": 3_010_000, "net_ns": 1_996_990_000,
             "user_ns": 1_000_000_000, "system_ns": 5_000_000, "voluntary": 7,
             "involuntary": 2, "minor_faults": 90, "major_faults": 0, "source": null,
             "interruptions": {
                 "ready_ns": 1_000_000_000, "gaps": 2, "noise_ns": 10_000,
-                "noise_ppm": 10.0,
+                "noise_ppm": 10.0, "steal_ns": 3_000_000,
                 "gap_ns": {"p50": 4_000, "p99": 6_000, "p99_9": 6_000, "max": 6_000},
                 "longest": [{"start_ns": 9_000, "ns": 6_000, "cpu": 1, "culprits": [
                     {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
