@@ -4,6 +4,7 @@ pub(crate) mod change;
 pub(crate) mod journal;
 pub(crate) mod lease;
 pub(crate) mod paths;
+pub(crate) mod restoration;
 pub(crate) mod run_lock;
 pub(crate) mod setting;
 pub(crate) mod state;

@@ -38,6 +38,11 @@ impl Change {
         Self::new(Setting::File(path), value)
     }
 
+    /// Whether it is undone with the removal of its cgroup, which may not exist yet.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self.to, To::Transient(_))
+    }
+
     /// The change of a file with a CPU mask that removes `cpus` from it.
     pub(crate) fn of_mask(file: PathBuf, cpus: &CpuSet, others: &CpuSet) -> Option<Self> {
         let text = fs::read_to_string(&file).ok()?;

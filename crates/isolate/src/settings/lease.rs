@@ -10,39 +10,13 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Kind};
 use crate::settings::change::{Change, To};
 use crate::settings::journal::{self, Entry, Journal};
-use crate::settings::run_lock::{self, RunLock};
+use crate::settings::restoration::{RestoreOutcome, RestoredSetting, restore_entries};
+use crate::settings::run_lock::RunLock;
 use crate::settings::setting::Setting;
 use crate::settings::state::{self, State};
 
 /// The kernel's form of a partition that is not valid: `isolated invalid (reason)`.
 const INVALID: &str = " invalid";
-
-/// A setting to restore, and the outcome.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RestoredSetting {
-    /// The setting.
-    pub setting: Setting,
-    /// The original value.
-    pub old: String,
-    /// The outcome.
-    pub outcome: RestoreOutcome,
-}
-
-/// The outcome of restoring a setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RestoreOutcome {
-    /// The setting has its original value.
-    Restored,
-    /// Another process has set this value in the meantime; it was not changed.
-    LeftAlone(String),
-    /// The setting no longer exists: the machine was rebooted, a thread ended, a device was
-    /// removed.
-    Gone,
-    /// The kernel rejected the write with this error; the setting remains in the journal.
-    Refused(String),
-    /// Runs of these processes still need the change; the setting remains in the journal.
-    Needed(Vec<u32>),
-}
 
 /// Settings that one run has changed; restored when this is dropped.
 #[derive(Debug)]
@@ -172,6 +146,22 @@ impl Lease {
         self.restore_entries()
     }
 
+    /// Leaves the settings as they are: this run no longer needs them restored. One that another run
+    /// needs, too, is restored by that run.
+    ///
+    /// # Errors
+    /// `Kind::Journal` if the journal cannot be read or written; the settings are then restored.
+    pub(crate) fn leave(mut self) -> Result<(), Error> {
+        let mut journal = Journal::open(&self.state)?;
+        for entry in &mut journal.entries {
+            entry.holders.retain(|name| *name != self.run.name);
+        }
+        journal.entries.retain(|entry| !entry.holders.is_empty());
+        journal.save()?;
+        self.is_restored = true;
+        Ok(())
+    }
+
     fn restore_entries(&mut self) -> Result<Vec<RestoredSetting>, Error> {
         if std::mem::replace(&mut self.is_restored, true) || !self.run.is_own() {
             return Ok(Vec::new());
@@ -190,66 +180,10 @@ impl Drop for Lease {
     }
 }
 
-/// Restores settings left behind by killed runs; returns the outcome of each changed setting. Does
-/// not wait for a lock if no setting is changed.
-///
-/// # Errors
-/// `Kind::Journal` if the journal cannot be read or written, `Kind::Privilege` if this user may not
-/// access it.
-pub fn restore() -> Result<Vec<RestoredSetting>, Error> {
-    let path = state_path()?;
-    let state = match State::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let text = format!("failed to open {}", path.display());
-            return Err(Error::new(Kind::Privilege, text).caused_by(error));
-        }
-        opened => opened.map_err(|error| journal::refused(&path, error))?,
-    };
-    match Journal::exists(&state)? {
-        true => restore_entries(&mut Journal::open(&state)?, None),
-        false => Ok(Vec::new()),
-    }
-}
-
 /// The path of this user's state directory.
 pub(crate) fn state_path() -> Result<PathBuf, Error> {
     let text = "failed to find the state directory";
     state::path().map_err(|error| Error::new(Kind::Journal, text).caused_by(error))
-}
-
-/// Restores, in reverse order, settings that are needed only by `leaving` and by ended runs.
-fn restore_entries(
-    journal: &mut Journal<'_>,
-    leaving: Option<&str>,
-) -> Result<Vec<RestoredSetting>, Error> {
-    let (boot, state) = (journal::boot_id(), journal.state());
-    let mut restored = Vec::new();
-    let mut remaining = Vec::new();
-    for mut entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        let stays = |name: &String| {
-            Some(name.as_str()) != leaving && run_lock::is_active(state, name)
-        };
-        entry.holders.retain(stays);
-        let outcome = match entry.boot_id == boot {
-            false => RestoreOutcome::Gone,
-            true if entry.holders.is_empty() => restore_entry(&entry),
-            true => RestoreOutcome::Needed(
-                entry.holders.iter().filter_map(|name| run_lock::process(name)).collect(),
-            ),
-        };
-        let (setting, old) = (entry.setting.clone(), entry.old.clone());
-        if matches!(outcome, RestoreOutcome::Refused(_) | RestoreOutcome::Needed(_)) {
-            remaining.push(entry);
-        }
-        restored.push(RestoredSetting { setting, old, outcome });
-    }
-    remaining.reverse();
-    journal.entries = remaining;
-    // The journal is written after the settings are restored: if this process is killed in between,
-    // the next run restores them again, which has no effect.
-    journal.save()?;
-    Ok(restored)
 }
 
 /// Reverts the journal entry of a change that was not made.
@@ -261,31 +195,6 @@ fn revert_entry(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) 
         None => {
             journal.entries.remove(at);
         }
-    }
-}
-
-fn restore_entry(entry: &Entry) -> RestoreOutcome {
-    let now = match entry.setting.read() {
-        Err(error) => return outcome_of(&error),
-        Ok(now) => now,
-    };
-    if now == entry.old {
-        return RestoreOutcome::Restored;
-    }
-    if !entry.new.contains(&now) {
-        return RestoreOutcome::LeftAlone(now);
-    }
-    match entry.setting.write(&entry.old) {
-        Ok(()) => RestoreOutcome::Restored,
-        Err(error) => outcome_of(&error),
-    }
-}
-
-fn outcome_of(error: &io::Error) -> RestoreOutcome {
-    let has_ended = error.raw_os_error() == Some(libc::ESRCH);
-    match has_ended || error.kind() == io::ErrorKind::NotFound {
-        true => RestoreOutcome::Gone,
-        false => RestoreOutcome::Refused(error.to_string()),
     }
 }
 
@@ -471,6 +380,19 @@ mod tests {
         set(&mut leases[1], &sleeper.setting, &one).unwrap();
         leases.into_iter().for_each(drop);
         assert_eq!(sleeper.now(), both);
+    }
+
+    /// Check that settings that are left in place are not in the journal, and not restored.
+    #[test]
+    fn left_in_place() {
+        let Some((sleeper, [one, _, _])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
+        lease.leave().unwrap();
+        assert!(!is_changed(dir.path()));
+        drop(begin(dir.path()));
+        assert_eq!(sleeper.now(), one);
     }
 
     /// Check that an unchanged setting is not recorded, and one that no longer exists is reported.

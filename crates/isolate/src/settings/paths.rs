@@ -2,9 +2,12 @@
 //! with root's privileges.
 //!
 //! A path is compared with patterns, component by component: `N` is a number, `NAME` a name of
-//! lowercase letters, digits and `_`, and `noisefloor-CPUS` that prefix and a list of CPUs. The
-//! files are documented in `throttling.rs`, `irqs.rs`, `workqueues.rs`, `tunables.rs` and
-//! `partition.rs`.
+//! lowercase letters, digits and `_`, `WORD` a name that may have uppercase letters, `-`, `:` and `.`,
+//! too, and `noisefloor-CPUS` that prefix and a list of CPUs. The files are documented in
+//! `throttling.rs`, `irqs.rs`, `workqueues.rs`, `tunables.rs`, `machine.rs` and `partition.rs`.
+//!
+//! Files that name a program or a file that the kernel uses with root's privileges, and those whose
+//! change cannot be undone, are excluded.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
@@ -15,13 +18,24 @@ use crate::thread::partition_entry::MOUNTS;
 const FILES: &[&str] = &[
     "/proc/irq/N/smp_affinity_list",
     "/proc/irq/default_smp_affinity",
-    "/proc/sys/kernel/sched_latency_ns",
-    "/proc/sys/kernel/sched_migration_cost_ns",
-    "/proc/sys/kernel/sched_min_granularity_ns",
-    "/proc/sys/kernel/sched_nr_migrate",
-    "/proc/sys/kernel/sched_rt_runtime_us",
-    "/proc/sys/kernel/sched_tunable_scaling",
-    "/proc/sys/kernel/sched_wakeup_granularity_ns",
+    "/proc/sys/fs/NAME",
+    "/proc/sys/kernel/NAME",
+    "/proc/sys/net/NAME/NAME",
+    "/proc/sys/net/NAME/conf/WORD/NAME",
+    "/proc/sys/vm/NAME",
+    "/sys/block/WORD/queue/NAME",
+    "/sys/class/net/WORD/NAME",
+    "/sys/class/net/WORD/queues/WORD/NAME",
+    "/sys/devices/system/clocksource/clocksourceN/current_clocksource",
+    "/sys/devices/system/cpu/cpuN/cpufreq/NAME",
+    "/sys/devices/system/cpu/cpuN/cpuidle/stateN/disable",
+    "/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us",
+    "/sys/devices/system/cpu/cpufreq/NAME",
+    "/sys/devices/system/cpu/cpufreq/policyN/NAME",
+    "/sys/devices/system/cpu/cpuidle/current_governor",
+    "/sys/devices/system/cpu/intel_pstate/NAME",
+    "/sys/devices/system/machinecheck/machinecheckN/check_interval",
+    "/sys/devices/virtual/workqueue/WORD/cpumask",
     "/sys/devices/virtual/workqueue/cpumask",
     "/sys/fs/cgroup/noisefloor-CPUS/cgroup.type",
     "/sys/fs/cgroup/noisefloor-CPUS/cpuset.cpus",
@@ -32,8 +46,35 @@ const FILES: &[&str] = &[
     "/sys/kernel/debug/sched/NAME",
     "/sys/kernel/debug/sched/ext_server/cpuN/runtime",
     "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
+    "/sys/kernel/mm/ksm/NAME",
+    "/sys/kernel/mm/lru_gen/NAME",
+    "/sys/kernel/mm/transparent_hugepage/NAME",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/NAME",
+    "/sys/kernel/rcu_expedited",
+    "/sys/kernel/rcu_normal",
+    "/sys/module/NAME/parameters/NAME",
 ];
-const CHOICES: &[&str] = &["/sys/kernel/debug/sched/preempt"];
+/// Files that match these patterns, and are never written: the kernel executes or loads what they name,
+/// or the change cannot be undone before a reboot, or they are commands.
+const NEVER: &[&str] = &[
+    "/proc/sys/fs/suid_dumpable",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/hotplug",
+    "/proc/sys/kernel/kexec_load_disabled",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/kernel/modules_disabled",
+    "/proc/sys/kernel/ns_last_pid",
+    "/proc/sys/kernel/poweroff_cmd",
+    "/proc/sys/kernel/unprivileged_bpf_disabled",
+    "/proc/sys/vm/compact_memory",
+    "/proc/sys/vm/drop_caches",
+    "/sys/module/firmware_class/parameters/path",
+];
+const CHOICES: &[&str] = &[
+    "/sys/block/WORD/queue/NAME",
+    "/sys/kernel/debug/sched/preempt",
+    "/sys/kernel/mm/transparent_hugepage/NAME",
+];
 const FEATURES: &[&str] =
     &["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
 /// Cgroups that may be created.
@@ -43,6 +84,11 @@ const GROUPS: &[&str] =
 /// Checks that the path is of a file that contains only its value.
 pub(crate) fn file(path: &Path) -> io::Result<&Path> {
     one_of(FILES, path)
+}
+
+/// Checks that the path is of a file of either kind.
+pub(crate) fn any_file(path: &Path) -> io::Result<&Path> {
+    file(path).or_else(|_| choice(path))
 }
 
 /// Checks that the path is of a file that lists all possible values.
@@ -73,7 +119,8 @@ pub(crate) fn any_group(path: &Path) -> io::Result<&Path> {
 }
 
 fn one_of<'a>(patterns: &[&str], path: &'a Path) -> io::Result<&'a Path> {
-    match patterns.iter().any(|pattern| matches(pattern, path)) {
+    let is_one_of = |patterns: &[&str]| patterns.iter().any(|it| matches(it, path));
+    match is_one_of(patterns) && !is_one_of(NEVER) {
         true => Ok(path),
         false => Err(refused(path)),
     }
@@ -101,6 +148,10 @@ fn is_like(pattern: &str, name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if pattern == "NAME" {
         return !name.is_empty() && name.chars().all(plain);
+    }
+    if pattern == "WORD" {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-:.".contains(c);
+        return !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
     }
     let rest_of = |end: &str| name.strip_prefix(pattern.strip_suffix(end)?);
     match (rest_of("CPUS"), rest_of("N")) {
@@ -134,11 +185,24 @@ mod tests {
             "/sys/fs/cgroup/noisefloor-2-5,8/cpuset.cpus",
             "/sys/kernel/debug/sched/base_slice_ns",
             "/sys/kernel/debug/sched/fair_server/cpu12/runtime",
+            "/proc/sys/vm/stat_interval",
+            "/proc/sys/net/core/rmem_max",
+            "/sys/class/net/eth0.1/queues/rx-0/rps_cpus",
+            "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable",
+            "/sys/devices/virtual/workqueue/writeback/cpumask",
         ] {
             assert!(is_file(path), "{path}");
         }
         for path in [
             "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/modprobe",
+            "/proc/sys/kernel/usermodehelper/bset",
+            "/proc/sys/kernel/modules_disabled",
+            "/proc/sys/vm/drop_caches",
+            "/proc/sys/fs/binfmt_misc/register",
+            "/sys/module/firmware_class/parameters/path",
+            "/sys/class/net/../net/eth0/mtu",
+            "/sys/kernel/mm/transparent_hugepage/../ksm/run",
             "/proc/sys/kernel/sched_rt_runtime_us/",
             "/proc/irq//smp_affinity_list",
             "/proc/irq/1a/smp_affinity_list",

@@ -55,7 +55,7 @@ pub enum Setting {
         /// The feature's name.
         name: String,
     },
-    /// A file that lists all possible values, with the current one in parentheses.
+    /// A file that lists all possible values, with the current one in parentheses or brackets.
     Choice(PathBuf),
 }
 
@@ -173,10 +173,13 @@ pub(crate) fn features(text: &str) -> impl Iterator<Item = (&str, bool)> {
         .map(|word| word.strip_prefix(WITHOUT).map_or((word, true), |name| (name, false)))
 }
 
-/// The possible values in a file, each with whether it is the current one (in parentheses).
+/// The possible values in a file, each with whether it is the current one: in parentheses, or in
+/// brackets.
 pub(crate) fn choices(text: &str) -> impl Iterator<Item = (&str, bool)> {
     text.split_whitespace().map(|word| {
-        let chosen = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+        let marked = [('(', ')'), ('[', ']')];
+        let within = |(from, to)| word.strip_prefix(from)?.strip_suffix(to);
+        let chosen = marked.into_iter().find_map(within);
         chosen.map_or((word, false), |word| (word, true))
     })
 }
@@ -264,6 +267,11 @@ mod tests {
         let expected =
             [("PLACE_LAG", true), ("HRTICK", false), ("NONTASK_CAPACITY", true)];
         assert_eq!(all, expected);
+        assert!(choices("always [madvise] never\n").eq([
+            ("always", false),
+            ("madvise", true),
+            ("never", false)
+        ]));
         let all: Vec<_> = choices("none (voluntary) full \n").collect();
         assert_eq!(all, [("none", false), ("voluntary", true), ("full", false)]);
         assert!(choices("none (voluntary full\n").all(|(_, is_chosen)| !is_chosen));

@@ -1,8 +1,9 @@
-//! A lease of changed scheduler settings: either all of the requested ones are changed, or none.
+//! A lease of changed settings: either all of the requested ones are changed, or none. Of the affinities
+//! of all interrupts, those are changed that the kernel permits to be.
 //!
 //! They are recorded in the journal ([`Lease`]) and restored at the end. Each value is read back
 //! after the write, since the kernel uses only the lower 32 bits of a number in plain debugfs files
-//! (`debugfs_create_u32`).
+//! (`debugfs_create_u32`), and sysctls may round or limit it.
 //!
 //! Changes by others in the meantime are not detected until the end; they are then reported and
 //! left alone.
@@ -11,15 +12,19 @@ use facts::Facts;
 use units::Cause;
 
 use crate::error::{Error, Kind};
-use crate::settings::change::Change;
-use crate::settings::lease::{Lease, RestoredSetting, state_path};
+use crate::settings::change::{Change, To};
+use crate::settings::lease::{Lease, state_path};
+use crate::settings::restoration::RestoredSetting;
+use crate::thread::affinities::Affinities;
 use crate::tuning::Tuning;
-use crate::tuning::tunables::settings;
+use crate::tuning::tunables::{Request, requests};
 
-/// Changed scheduler settings, until this is dropped.
+/// Changed settings, until this is dropped.
 #[derive(Debug)]
 pub struct TuningLease {
     lease: Lease,
+    // Dropped after the lease: restoring a partition resets affinities, which this sets again.
+    _affinities: Option<Affinities>,
     left: Vec<RestoredSetting>,
 }
 
@@ -30,26 +35,16 @@ impl TuningLease {
     /// Those of [`crate::may_tune`]; `Kind::Journal` if the change cannot be recorded;
     /// `Kind::System` if the kernel rejects a value or changes it. All settings are then restored.
     pub fn begin(tunings: &[Tuning], facts: &Facts) -> Result<Self, Error> {
-        let settings = settings(tunings, facts)?;
+        let requests = requests(tunings, facts)?;
+        let makes_partition = requests.iter().any(Request::makes_group);
+        let _affinities = makes_partition.then(Affinities::now);
         let (mut lease, left) = Lease::begin(&state_path()?)?;
-        let pairs = settings.iter().zip(tunings);
-        let changes = pairs.map(|(setting, to)| Change::new(setting.clone(), to.value()));
         // If one is rejected, dropping the lease restores those before it.
-        lease
-            .set(&changes.collect::<Vec<_>>())?
-            .into_iter()
-            .collect::<Result<(), _>>()?;
-        for (setting, tuning) in settings.iter().zip(tunings) {
-            let value = tuning.value();
-            let why: Cause = match setting.read() {
-                Ok(shown) if shown == value => continue,
-                Ok(shown) => format!("the kernel made it {shown}").into(),
-                Err(error) => error.into(),
-            };
-            let text = format!("failed to set {setting} = {value}");
-            return Err(Error::new(Kind::System, text).caused_by(why));
+        for request in &requests {
+            carry_out(&mut lease, request)?;
         }
-        Ok(Self { lease, left })
+        requests.iter().try_for_each(check)?;
+        Ok(Self { lease, _affinities, left })
     }
 
     /// Settings left behind by a killed run, with their restore outcomes.
@@ -64,4 +59,45 @@ impl TuningLease {
     pub fn end(self) -> Result<Vec<RestoredSetting>, Error> {
         self.lease.end()
     }
+
+    /// Leaves the settings as they are, until the next boot.
+    ///
+    /// # Errors
+    /// `Kind::Journal` if the journal cannot be read or written; the settings are then restored.
+    pub fn leave(self) -> Result<(), Error> {
+        self.lease.leave()
+    }
+}
+
+/// Makes the changes of a request.
+fn carry_out(lease: &mut Lease, request: &Request) -> Result<(), Error> {
+    let outcomes = lease.set(&request.changes)?;
+    let is_any_made = outcomes.iter().any(Result::is_ok);
+    match outcomes.into_iter().find_map(Result::err) {
+        Some(why) if !(request.may_be_partial && is_any_made) => Err(why),
+        _ => Ok(()),
+    }
+}
+
+/// Checks whether the kernel has made the changes.
+fn check(request: &Request) -> Result<(), Error> {
+    if request.may_be_partial {
+        return Ok(());
+    }
+    for Change { setting, to } in &request.changes {
+        let To::Value(value) = to else { continue };
+        let why: Cause = match setting.read() {
+            Ok(shown) if is_same(&shown, value) => continue,
+            Ok(shown) => format!("the kernel made it {shown}").into(),
+            Err(error) => error.into(),
+        };
+        let text = format!("failed to set {setting} = {value}");
+        return Err(Error::new(Kind::System, text).caused_by(why));
+    }
+    Ok(())
+}
+
+/// Whether two values are the same, except for the spaces between their words.
+fn is_same(shown: &str, value: &str) -> bool {
+    shown.split_whitespace().eq(value.split_whitespace())
 }

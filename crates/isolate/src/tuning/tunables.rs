@@ -14,8 +14,10 @@ use std::path::PathBuf;
 use facts::{Facts, Root, Unknown, Why};
 
 use crate::error::{Error, Kind};
+use crate::settings::change::Change;
 use crate::settings::setting::{Setting, choices, features};
-use crate::tuning::{PREEMPT, Sort, Tuning, mistake};
+use crate::tuning::machine::Machine;
+use crate::tuning::{Group, PREEMPT, Sort, Tuning, mistake};
 
 const DEBUGFS: &str = "/sys/kernel/debug/sched";
 /// The features, since 5.13 and before.
@@ -53,26 +55,45 @@ pub fn path_before_5_13(path: &str) -> Option<String> {
 /// if the value would crash the kernel, `Kind::Tuning` if a setting is named twice, `Kind::System`
 /// for any other error.
 pub fn may_tune(tunings: &[Tuning], facts: &Facts) -> Result<(), Error> {
-    settings(tunings, facts).map(drop)
+    requests(tunings, facts).map(drop)
 }
 
-/// The settings of the tunings.
+/// The changes that a requested value takes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) changes: Vec<Change>,
+    /// Whether the kernel may refuse some of them: interrupts that cannot be moved.
+    pub(crate) may_be_partial: bool,
+}
+
+impl Request {
+    /// Whether a cgroup is created.
+    pub(crate) fn makes_group(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change.setting, Setting::Group(_)))
+    }
+}
+
+/// The changes of the tunings.
 ///
 /// # Errors
 /// Those of [`may_tune`].
-pub(crate) fn settings(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Setting>, Error> {
+pub(crate) fn requests(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Request>, Error> {
     let kernel = Kernel { root: &Root::live(), facts };
-    let mut found = Vec::new();
+    let mut found: Vec<Setting> = Vec::new();
+    let mut requests = Vec::new();
     for tuning in tunings {
-        let setting = kernel.find(tuning)?;
-        if found.contains(&setting) {
-            let text = format!("{tuning}: {} is named twice", tuning.name());
-            return Err(mistake(text));
+        let request = kernel.request(tuning)?;
+        for Change { setting, .. } in &request.changes {
+            if found.contains(setting) {
+                let text = format!("{tuning}: {setting} is named twice");
+                return Err(mistake(text));
+            }
+            found.push(setting.clone());
         }
-        setting.try_open().map_err(|error| kernel.refusal(tuning, &setting, error))?;
-        found.push(setting);
+        kernel.may_change(tuning, &request)?;
+        requests.push(request);
     }
-    Ok(found)
+    Ok(requests)
 }
 
 /// A kernel and its facts.
@@ -82,12 +103,28 @@ struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    fn find(&self, tuning: &Tuning) -> Result<Setting, Error> {
-        match tuning.sort() {
-            Sort::Feature => self.feature(tuning),
-            Sort::Tunable => self.tunable(tuning),
-            Sort::Preempt => self.preempt(tuning),
+    fn request(&self, tuning: &Tuning) -> Result<Request, Error> {
+        let machine = Machine { root: self.root, facts: self.facts };
+        let change = |setting| vec![Change::new(setting, tuning.value())];
+        let changes = match tuning.sort() {
+            Sort::Feature => self.feature(tuning).map(change),
+            Sort::Tunable => self.tunable(tuning).map(change),
+            Sort::Preempt => self.preempt(tuning).map(change),
+            Sort::File(path) => machine.of_file(tuning, path).map(|change| vec![change]),
+            Sort::Group(group) => machine.of_group(tuning, *group),
+        };
+        let may_be_partial = *tuning.sort() == Sort::Group(Group::Irqs);
+        Ok(Request { changes: changes?, may_be_partial })
+    }
+
+    /// Checks whether this process may make the changes.
+    fn may_change(&self, tuning: &Tuning, request: &Request) -> Result<(), Error> {
+        // What a cgroup has exists only when the cgroup does.
+        let changes = request.changes.iter().filter(|change| !change.is_transient());
+        for Change { setting, .. } in changes {
+            setting.try_open().map_err(|error| self.refusal(tuning, setting, error))?;
         }
+        Ok(())
     }
 
     fn feature(&self, tuning: &Tuning) -> Result<Setting, Error> {
@@ -275,7 +312,10 @@ mod tests {
         }
         let root = Root::tree(tree.path()).unwrap();
         let facts = Facts::read(&root);
-        Kernel { root: &root, facts: &facts }.find(&text.parse().unwrap())
+        let request =
+            Kernel { root: &root, facts: &facts }.request(&text.parse().unwrap())?;
+        let [change] = &request.changes[..] else { panic!("{request:?}") };
+        Ok(change.setting.clone())
     }
 
     fn refused(
