@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod finding;
+mod lasting;
 mod rules;
 
 pub use finding::{Action, CpuLoss, Finding, Loss, Rule, TimerShare, When};
+pub use lasting::{Lasting, lasting};
 pub use rules::findings;

@@ -207,6 +207,7 @@ mod tests {
             facts: serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap(),
             body,
             doubts: Vec::new(),
+            repeat: None,
         };
         Answer::Recording(Box::new(recording))
     }

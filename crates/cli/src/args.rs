@@ -3,7 +3,9 @@
 pub(crate) mod output;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use recording::{Step, StepSetting};
 use stats::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
@@ -81,6 +83,39 @@ fn ppm(text: &str) -> Result<Ppm, Cause> {
     }
 }
 
+/// Parses `NAME=VALUE`, or several separated by commas. A part without `=` belongs to the value before
+/// it: `irqs=0,2-3,thp=never`.
+pub(crate) fn step(text: &str) -> Result<Step, Cause> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match parts.last_mut().filter(|_| !part.contains('=')) {
+            Some(last) => last.extend([",", part]),
+            None => parts.push(part.to_owned()),
+        }
+    }
+    let settings = parts.iter().map(|part| setting(part)).collect::<Result<_, _>>()?;
+    Ok(Step { settings })
+}
+
+/// Parses `NAME=VALUE`.
+pub(crate) fn setting(text: &str) -> Result<StepSetting, Cause> {
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
+    })?;
+    let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+    isolate::Tuning::from_str(&format!("{name}={value}"))?;
+    Ok(StepSetting { name, value })
+}
+
+/// A share in percent, greater than 0.
+pub(crate) fn percent(text: &str) -> Result<Ppm, Cause> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(Ppm::new(percent * 1e4)),
+        _ => Err("expected a number of percent greater than 0".into()),
+    }
+}
+
 /// Source of the events that gaps are attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Source {
@@ -105,6 +140,19 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that lists of CPUs are not divided, and several settings are.
+    #[test]
+    fn steps() {
+        let of = |text| {
+            let step = step(text).unwrap();
+            let pair = |one: StepSetting| format!("{} {}", one.name, one.value);
+            step.settings.into_iter().map(pair).collect::<Vec<_>>()
+        };
+        assert_eq!(of("irqs=0,2-3,thp=never"), ["irqs 0,2-3", "thp never"]);
+        assert_eq!(of("HRTICK=on, base_slice_ns=7"), ["HRTICK on", "base_slice_ns 7"]);
+        assert!(step("irqs").is_err() && step("irqs=0,=1").is_err());
+    }
 
     /// Check that bare numbers are seconds, and that units are parsed.
     #[test]

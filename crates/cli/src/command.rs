@@ -8,13 +8,15 @@ mod generate;
 mod guests;
 mod jitter;
 mod latency;
-mod nohz;
+pub(crate) mod nohz;
 mod noise;
+mod repeat;
 mod report;
 mod restore;
 mod run;
 mod slices;
 mod ticks;
+mod r#try;
 mod wakers;
 
 use clap::builder::styling::Styles;
@@ -30,10 +32,12 @@ use crate::command::jitter::JitterArgs;
 use crate::command::latency::LatencyArgs;
 use crate::command::nohz::NohzCommand;
 use crate::command::noise::NoiseArgs;
+use crate::command::repeat::RepeatArgs;
 use crate::command::report::ReportArgs;
 use crate::command::run::RunArgs;
 use crate::command::slices::SlicesArgs;
 use crate::command::ticks::TicksArgs;
+use crate::command::r#try::TryArgs;
 use crate::command::wakers::WakersArgs;
 use crate::lab;
 use crate::lab::args::LabCommand;
@@ -207,6 +211,30 @@ Examples:
   ssh node noisefloor noise -o - | noisefloor report -
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
+    /// Repeated runs of a measurement, kept as a set for `noisefloor compare`.
+    ///
+    /// Each run is a process of its own. The report has the spread of each metric. With --step,
+    /// runs with the current settings and with each variant alternate, so that a drift of the
+    /// machine does not look like an effect of a setting. Ctrl-C ends the runs; those that have
+    /// ended are reported.
+    #[command(after_help = "\
+Examples:
+  noisefloor repeat -o before noise -c 1 -d 10
+  sudo noisefloor repeat -n 20 -o sets --step preempt=full -- latency -d 5
+  sudo noisefloor repeat --warmup 3 -- run ./bench --size 8")]
+    Repeat(RepeatArgs),
+    /// Effect of a setting on this machine: changed, measured in turn with the current one, restored.
+    ///
+    /// Runs with the current settings (or those of --vs) and with the given ones alternate in
+    /// balanced random order, and are compared as by `compare`. Each setting is changed through the
+    /// journal, and restored after each run, whatever ends it. The report says which settings are
+    /// better, and what makes them last beyond the next boot. Most settings need root.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor try vm.stat_interval=120 -- noise -c 1 -d 10
+  sudo noisefloor try preempt=full --vs preempt=lazy -- latency -d 5
+  sudo noisefloor try irqs=0 workqueues=0 thp=never --keep -- run ./bench")]
+    Try(TryArgs),
     /// Whether sets of recordings, or cells of the lab, differ, and by how much.
     ///
     /// Each is compared with the first. Facts and parameters that differ come first; then each metric
@@ -244,6 +272,8 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Nohz(command) => nohz::run(&command, output),
         Command::Restore => restore::run(output),
         Command::Report(report) => report::run(&report, output),
+        Command::Repeat(repeat) => repeat::run(&repeat, output),
+        Command::Try(args) => r#try::run(&args, output),
         Command::Compare(compare) => compare::run(&compare, output),
         Command::Lab(command) => lab::run(&command, output),
         Command::Generate(generate) => generate::run(&generate),

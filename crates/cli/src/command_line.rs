@@ -10,10 +10,19 @@ use crate::printing::{print, say_lines};
 
 /// Parses the arguments of this process; on a usage error, prints it and exits.
 pub(crate) fn parse() -> Args {
-    let args = with_command(std::env::args_os().collect());
+    parse_args(&with_command(std::env::args_os().collect()))
+}
+
+/// Parses words that follow the program's name, in the same way.
+pub(crate) fn parse_words(words: &[OsString]) -> Args {
+    let name = [OsString::from("noisefloor")];
+    parse_args(&name.iter().chain(words).cloned().collect::<Vec<_>>())
+}
+
+fn parse_args(args: &[OsString]) -> Args {
     // A message quotes the arguments, on one line.
     let quoted = || args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
-    let told = match Args::try_parse_from(&args) {
+    let told = match Args::try_parse_from(args) {
         Ok(parsed) => return parsed,
         Err(told) => Args::try_parse_from(quoted()).err().unwrap_or(told),
     };

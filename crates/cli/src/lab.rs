@@ -3,6 +3,7 @@
 mod ablate;
 pub(crate) mod args;
 pub(crate) mod bisect;
+pub(crate) mod boots;
 pub(crate) mod build;
 pub(crate) mod catalogue;
 pub(crate) mod chart;

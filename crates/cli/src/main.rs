@@ -5,6 +5,8 @@
 //! main ──▶ command/   one module per command: options ▶ session ▶ report ▶ exit code
 //!      └──▶ lab/       the commands of the lab; args: options that several commands have
 //!   jitter_watcher, supervisor  progress of `jitter`; the process that runs a user's library
+//!   repeating      repeated runs of a measurement, with different settings in turn
+//!   forwarding     signals to a child process
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
 //!   measuring      shared by the measuring commands: a session, saving, printing
@@ -24,6 +26,7 @@ mod claiming;
 mod command;
 mod command_line;
 mod destination;
+mod forwarding;
 mod isolating;
 mod jitter_watcher;
 mod lab;
@@ -32,6 +35,7 @@ mod outcome;
 mod printing;
 mod progress_line;
 mod remarks;
+mod repeating;
 mod supervisor;
 mod terminal;
 

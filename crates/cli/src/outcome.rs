@@ -122,6 +122,17 @@ impl Failure {
         Self { outcome: Outcome::Doubtful, text: text.to_string() }
     }
 
+    /// A limit was exceeded, or a program failed.
+    pub(crate) fn exceeded(text: impl fmt::Display) -> Self {
+        Self { outcome: Outcome::Exceeded, text: text.to_string() }
+    }
+
+    /// That of another noisefloor, with its exit code; `None`: it was killed.
+    pub(crate) fn with_code(code: Option<i32>, text: impl fmt::Display) -> Self {
+        let outcome = code.and_then(Outcome::of_code).unwrap_or(Outcome::Refused);
+        Self { outcome, text: text.to_string() }
+    }
+
     /// An internal error.
     pub(crate) fn bug(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Bug, text: text.to_string() }

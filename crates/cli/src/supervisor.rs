@@ -6,25 +6,20 @@
 //! its supervisor (`isolate::tether`).
 
 use std::env;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{
-    SIGABRT, SIGBUS, SIGCHLD, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGSEGV, SIGSYS, SIGTERM,
-    SIGTRAP,
-};
-use signal_hook::flag;
-use signal_hook::low_level::{pipe, signal_name};
+use rustix::process::{Signal, kill_process};
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+use signal_hook::low_level::signal_name;
 
 use units::Nanos;
 
+use crate::forwarding::Forwarding;
 use crate::outcome::{Failure, Outcome};
 use crate::printing;
 use crate::terminal::INTERRUPTED;
@@ -37,8 +32,6 @@ const ENDED: u8 = b'.';
 const GAVE_UP: u8 = b'!';
 /// The signals that a process's own errors raise.
 const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
-const PASSED_ON: [(i32, Signal); 3] =
-    [(SIGHUP, Signal::HUP), (SIGINT, Signal::INT), (SIGTERM, Signal::TERM)];
 
 /// Whether this process is supervised.
 pub(crate) fn is_supervised() -> bool {
@@ -75,18 +68,18 @@ fn say(word: u8) {
 }
 
 /// The supervisor; signals do not end it.
-pub(crate) struct Supervisor(Signals);
+pub(crate) struct Supervisor(Forwarding);
 
 impl Supervisor {
     /// A supervisor without a process.
     pub(crate) fn new() -> Result<Self, Failure> {
-        Signals::new().map(Self).map_err(Failure::refused)
+        Forwarding::new().map(Self).map_err(Failure::refused)
     }
 
     /// Starts noisefloor again, supervised, with the same arguments and at most one more, and waits
     /// for it.
     pub(crate) fn watch_over(
-        self,
+        mut self,
         library: &Path,
         more: Option<&str>,
     ) -> Result<Outcome, Failure> {
@@ -94,7 +87,8 @@ impl Supervisor {
         let mut child = start(its_end, more).map_err(|error| {
             Failure::refused(format!("failed to start noisefloor again: {error}"))
         })?;
-        let status = self.0.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
+        let ended = self.0.until_ended(&mut child, None).map_err(Failure::refused)?;
+        let status = ended.ok_or_else(|| Failure::bug("a wait without a limit ended"))?;
         end.set_nonblocking(true).map_err(Failure::refused)?;
         let mut said = [0];
         match end.read(&mut said).map(|read| (read, said)) {
@@ -138,56 +132,6 @@ fn outcome(
     };
     let text = format!("the workload's library {library} {what}; this run is discarded");
     Err(Failure::refused(text))
-}
-
-/// The signals that a supervisor handles: those that it forwards, and the end of its child.
-struct Signals {
-    given: Vec<(Arc<AtomicBool>, Signal)>,
-    any: UnixStream,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        let (any, waker) = UnixStream::pair()?;
-        let mut given = Vec::new();
-        for (number, signal) in PASSED_ON {
-            let flag = Arc::new(AtomicBool::new(false));
-            // Set before the byte that wakes the reader is written.
-            flag::register(number, Arc::clone(&flag))?;
-            pipe::register(number, waker.try_clone()?)?;
-            given.push((flag, signal));
-        }
-        pipe::register(SIGCHLD, waker)?;
-        Ok(Self { given, any })
-    }
-
-    fn pass_on_until_ended(mut self, child: &mut Child) -> io::Result<ExitStatus> {
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            // Checked before waiting: a signal may have set its flag, but not yet written its byte.
-            self.pass_on(child);
-            match self.any.read(&mut [0; 16]) {
-                Err(error) if error.kind() != ErrorKind::Interrupted => {
-                    return Err(error);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn pass_on(&self, child: &Child) {
-        for (flag, signal) in &self.given {
-            if flag.swap(false, Ordering::Relaxed) {
-                // It may have ended already, and is then waited for; a stopped process would
-                // not handle the signal.
-                let child = Pid::from_child(child);
-                let _ = kill_process(child, *signal);
-                let _ = kill_process(child, Signal::CONT);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ pub(crate) fn report_lock_waits(quiet: bool) {
 }
 
 /// The signals that end a measurement. Ignored signals are left out, so that `nohup` works.
-fn heeded() -> impl Iterator<Item = i32> {
+pub(crate) fn heeded() -> impl Iterator<Item = i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod boot_request;
 mod builtin;
 mod changes;
 mod error;
@@ -30,6 +31,7 @@ mod plan;
 mod program_request;
 mod table;
 
+pub use boot_request::{BootRequest, BootWorkload};
 pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;

@@ -51,12 +51,16 @@ impl Experiment {
     pub fn of_program(request: &ProgramRequest) -> Result<Self, Error> {
         let invalid =
             |why: EntryError| Source::new(NAME, "").refuse(NOWHERE, why.to_string());
-        let table = table(request).map_err(invalid)?;
+        let table = program_table(request, NAME).map_err(invalid)?;
         Self::from_table(Source::new(NAME, ""), table)
     }
 }
 
-fn table(request: &ProgramRequest) -> Result<Table, EntryError> {
+/// The table of one program, in an experiment of that name.
+pub(crate) fn program_table(
+    request: &ProgramRequest,
+    experiment: &str,
+) -> Result<Table, EntryError> {
     let kernels = list::<KernelName>(&request.kernels)?;
     let program = program(request)?;
     let workload = WorkloadRow {
@@ -73,7 +77,7 @@ fn table(request: &ProgramRequest) -> Result<Table, EntryError> {
         background: Vec::new(),
     };
     Ok(Table {
-        name: spanned(NAME.parse::<Name>()?),
+        name: spanned(experiment.parse::<Name>()?),
         about: Line::default(),
         kernels: kernels.ok_or_else(|| EntryError::Kernel(String::new()))?,
         mode: ModeWord::default(),

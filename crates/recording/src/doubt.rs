@@ -78,6 +78,8 @@ pub enum Code {
     ThreadsUnnamed,
     /// CPU time of the host includes more than the measurement.
     HostTime,
+    /// Another program has changed a setting that was changed for the measurement.
+    SettingChanged,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

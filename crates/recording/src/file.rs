@@ -16,7 +16,7 @@ use serde_json::Deserializer;
 use serde_json::de::IoRead;
 use serde_json::error::Category;
 
-use crate::{Body, Doubt, Error, Kind, Recording, kinds};
+use crate::{Body, Doubt, Error, Kind, Recording, Repeat, kinds};
 
 /// The version of the format noisefloor writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
@@ -48,6 +48,8 @@ struct Writing<'a> {
     #[serde(flatten)]
     body: &'a Body,
     doubts: &'a [Doubt],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: &'a Option<Repeat>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +60,8 @@ struct Reading<Spec, Series> {
     spec: Spec,
     series: Series,
     doubts: Vec<Doubt>,
+    #[serde(default)]
+    repeat: Option<Repeat>,
 }
 
 impl Serialize for Recording {
@@ -70,6 +74,7 @@ impl Serialize for Recording {
             facts: &self.facts,
             body: &self.body,
             doubts: &self.doubts,
+            repeat: &self.repeat,
         };
         whole.serialize(to)
     }
@@ -155,6 +160,7 @@ fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
         facts: read.facts,
         body: body(read.spec, read.series),
         doubts: read.doubts,
+        repeat: read.repeat,
     })
 }
 

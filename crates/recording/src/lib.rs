@@ -17,6 +17,7 @@ mod output;
 mod phases;
 mod printable;
 mod profile;
+mod repeat;
 mod tuple;
 mod words;
 
@@ -41,6 +42,7 @@ pub use printable::printable;
 pub use profile::{
     Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
 };
+pub use repeat::Repeat;
 pub use words::Words;
 
 use facts::Facts;
@@ -58,6 +60,8 @@ pub struct Recording {
     pub body: Body,
     /// Reasons not to trust a number.
     pub doubts: Vec<Doubt>,
+    /// Its place in a set of repeated runs; `None`: a single run.
+    pub repeat: Option<Repeat>,
 }
 
 impl Recording {
@@ -66,7 +70,8 @@ impl Recording {
 
     /// A recording that is taken now, by this version.
     pub fn now(facts: Facts, body: Body, doubts: Vec<Doubt>) -> Self {
-        Self { taken: Self::moment(), tool: Self::TOOL.to_owned(), facts, body, doubts }
+        let (taken, tool) = (Self::moment(), Self::TOOL.to_owned());
+        Self { taken, tool, facts, body, doubts, repeat: None }
     }
 
     /// The current time as in recordings: RFC 3339, UTC, whole seconds.

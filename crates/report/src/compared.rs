@@ -77,7 +77,7 @@ struct With<'a, T> {
 }
 
 #[derive(Serialize)]
-struct SetsJson<'a> {
+pub(crate) struct SetsJson<'a> {
     format: u32,
     kind: &'static str,
     sets: Vec<SetJson<'a>>,
@@ -127,6 +127,22 @@ fn numbered<T>(comparisons: &[T]) -> Vec<With<'_, T>> {
     numbered.map(|(comparison, other)| With { base: 0, other, comparison }).collect()
 }
 
+impl<'a> SetsJson<'a> {
+    pub(crate) fn of(kind: &'static str, compared: &ComparedSets<'a>) -> Self {
+        let ComparedSets { names, sets, comparisons, smallest } = *compared;
+        Self {
+            format: FORMAT,
+            kind,
+            sets: names.iter().zip(sets).map(SetJson::of).collect(),
+            facts: Differing::facts(sets),
+            parameters: Differing::parameters(sets),
+            smallest_ppm: smallest,
+            false_discovery_rate: FALSE_DISCOVERIES,
+            comparisons: numbered(comparisons),
+        }
+    }
+}
+
 /// A comparison of sets as one JSON object.
 ///
 /// # Errors
@@ -134,17 +150,7 @@ fn numbered<T>(comparisons: &[T]) -> Vec<With<'_, T>> {
 pub fn compared_sets_json(
     compared: &ComparedSets<'_>,
 ) -> Result<String, serde_json::Error> {
-    let ComparedSets { names, sets, comparisons, smallest } = *compared;
-    serde_json::to_string_pretty(&SetsJson {
-        format: FORMAT,
-        kind: "comparison",
-        sets: names.iter().zip(sets).map(SetJson::of).collect(),
-        facts: Differing::facts(sets),
-        parameters: Differing::parameters(sets),
-        smallest_ppm: smallest,
-        false_discovery_rate: FALSE_DISCOVERIES,
-        comparisons: numbered(comparisons),
-    })
+    serde_json::to_string_pretty(&SetsJson::of("comparison", compared))
 }
 
 /// A comparison of cells as one JSON object.

@@ -4,7 +4,7 @@
 //! that can be read again.
 
 use facts::Facts;
-use recording::{Body, Doubt, FORMAT, Recording};
+use recording::{Body, Doubt, FORMAT, Recording, Repeat};
 use serde::Serialize;
 use stats::Summary;
 
@@ -29,6 +29,8 @@ struct Measured<'a, Spec, Series> {
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: &'a Option<Repeat>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +113,7 @@ fn object<Spec: Serialize, Series: Serialize>(
         metrics,
         series,
         doubts: &recording.doubts,
+        repeat: &recording.repeat,
     })
 }
 

@@ -92,8 +92,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::example::latency as latency_example;
-    use crate::example::{self, GUEST, METAL, MUTE};
+    use crate::example::{self, GUEST, METAL, MUTE, latency as latency_example};
 
     fn all() -> Vec<Recording> {
         let and_wide = |one: Recording| [one.clone(), example::wide(one)];

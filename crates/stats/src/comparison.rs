@@ -19,7 +19,7 @@ mod effect;
 mod observation;
 mod ranks;
 mod run_set;
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod scipy;
 #[cfg(test)]
@@ -38,10 +38,10 @@ pub use effect::Statistic;
 pub use run_set::{RunSet, RunsDoubt};
 pub use variants::Variants;
 
-use crate::Unit;
 use crate::comparison::effect::Effect;
 use crate::comparison::sample::{Pair, Pairs, pairs};
 use crate::metrics::relative;
+use crate::{Better, Unit};
 
 /// Of the differences that are reported, at most this share is false on average.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
@@ -101,6 +101,23 @@ pub struct Compared {
     /// The unit.
     #[serde(skip)]
     pub unit: Unit,
+    /// Which values are better.
+    #[serde(skip)]
+    pub better: Better,
+}
+
+/// Which of two sets is better, by the metrics that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BetterSet {
+    /// The base: each metric that differs is better in it.
+    Base,
+    /// The other set.
+    Other,
+    /// Neither: some metrics are better, others are worse.
+    Mixed,
+    /// No metric differs, as far as known.
+    Unknown,
 }
 
 /// A set, compared with the base.
@@ -139,7 +156,36 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
     comparisons
 }
 
+impl Comparison {
+    /// Which set is better. The sources of noise do not count: what they take is in the metrics.
+    pub fn better(&self) -> BetterSet {
+        let is = |set| self.metrics.iter().any(|one| one.better_set() == Some(set));
+        match (is(BetterSet::Base), is(BetterSet::Other)) {
+            (true, true) => BetterSet::Mixed,
+            (true, false) => BetterSet::Base,
+            (false, true) => BetterSet::Other,
+            (false, false) => BetterSet::Unknown,
+        }
+    }
+}
+
 impl Compared {
+    /// The set with the better values, if they differ.
+    fn better_set(&self) -> Option<BetterSet> {
+        let is_higher = match self.conclusion {
+            Conclusion::Lower => false,
+            Conclusion::Higher => true,
+            Conclusion::Equal
+            | Conclusion::NoLargerDifference { .. }
+            | Conclusion::NotEnoughData { .. } => return None,
+        };
+        match (self.better, is_higher) {
+            (Better::Neither, _) => None,
+            (Better::Less, true) | (Better::More, false) => Some(BetterSet::Base),
+            (Better::Less, false) | (Better::More, true) => Some(BetterSet::Other),
+        }
+    }
+
     /// The larger one of both medians or means.
     fn larger_center(&self) -> f64 {
         self.centers.into_iter().flatten().fold(0.0, f64::max)
@@ -203,6 +249,7 @@ impl Pair {
             adjusted_p_value,
             conclusion: Conclusion::Equal,
             unit: self.unit,
+            better: self.better,
         };
         compared.conclusion = Conclusion::of(&compared, self, smallest);
         compared

@@ -28,6 +28,8 @@ mod explain;
 mod limit;
 mod metrics;
 mod proc_counts;
+mod random;
+mod repetition;
 mod summary;
 mod values;
 
@@ -49,9 +51,9 @@ pub use cell::{
     GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
 };
 pub use comparison::{
-    Block, BlockUnit, CellDifference, CellsComparison, Compared, Comparison, Conclusion,
-    Condition, ConditionError, FALSE_DISCOVERIES, Judged, Quantity, RunSet, RunsDoubt,
-    Statistic, Variants, compare,
+    BetterSet, Block, BlockUnit, CellDifference, CellsComparison, Compared, Comparison,
+    Conclusion, Condition, ConditionError, FALSE_DISCOVERIES, Judged, Quantity, RunSet,
+    RunsDoubt, Statistic, Variants, compare,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};
@@ -69,5 +71,6 @@ pub use metrics::{
     metrics, metrics_of,
 };
 pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
+pub use repetition::{ProgramRun, RunSpread, balanced_order};
 pub use summary::*;
 pub use values::Spread;

@@ -8,9 +8,9 @@ use report::{
     compared_sets_json, compared_sets_text,
 };
 use stats::{CellsComparison, Compared, Comparison, Condition, Judged, RunSet, compare};
-use units::{Cause, Ppm};
+use units::Ppm;
 
-use crate::args::Output;
+use crate::args::{Output, percent};
 use crate::command::compare::subject::Subjects;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
@@ -179,13 +179,5 @@ fn show(
     match output.json {
         true => print_json(&json().map_err(Failure::bug)?),
         false => print(&text()).map(drop),
-    }
-}
-
-fn percent(text: &str) -> Result<Ppm, Cause> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim();
-    match number.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(Ppm::new(percent * 1e4)),
-        _ => Err("expected a number of percent greater than 0".into()),
     }
 }

@@ -2,16 +2,13 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ::facts::Facts;
-use recording::{
-    Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step, StepSetting,
-};
+use recording::{Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
-use units::{Cause, CpuSet, Nanos};
+use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Where, cpu_list, seconds, span};
+use crate::args::{Output, Where, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
@@ -62,7 +59,7 @@ pub(crate) struct SlicesArgs {
     /// Also measure with this scheduler setting: a feature (WAKEUP_PREEMPTION=off) or a tunable
     /// (base_slice_ns=3000000); several, separated by commas, are one variant. Can be repeated, one
     /// variant each (root).
-    #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = one_step)]
+    #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = step)]
     pub(crate) steps: Vec<Step>,
     /// Number of rounds [default: 3 with --step, else 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -109,21 +106,6 @@ impl SlicesArgs {
             phases: None,
         }
     }
-}
-
-/// Parses `NAME=VALUE`, or several separated by commas.
-fn one_step(text: &str) -> Result<Step, Cause> {
-    let settings = text.split(',').map(one_setting).collect::<Result<_, _>>()?;
-    Ok(Step { settings })
-}
-
-fn one_setting(text: &str) -> Result<StepSetting, Cause> {
-    let (name, value) = text.split_once('=').ok_or_else(|| {
-        format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
-    })?;
-    let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
-    isolate::Tuning::from_str(&format!("{name}={value}"))?;
-    Ok(StepSetting { name, value })
 }
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {

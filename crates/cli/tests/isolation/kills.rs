@@ -114,6 +114,78 @@ fn settings_are_as_they_were() {
     assert!(kinds.len() >= enough, "{kinds:?}");
 }
 
+/// The settings that are tried, as far as this kernel has them.
+fn tried(cpu: &str) -> Vec<String> {
+    let other = if cpu == "0" { "1" } else { "0" };
+    let mut tried = vec![
+        "vm.stat_interval=7".to_owned(),
+        "vm.dirty_writeback_centisecs=777".to_owned(),
+    ];
+    let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if let Ok(now) = fs::read_to_string(thp) {
+        let value = if now.contains("[never]") { "always" } else { "never" };
+        tried.push(format!("thp={value}"));
+    }
+    if Path::new("/sys/devices/virtual/workqueue/cpumask").exists() {
+        tried.push(format!("workqueues={other}"));
+    }
+    tried.push(format!("irqs={other}"));
+    tried
+}
+
+/// The number of runs of `try`, unless the environment has another.
+const TRIES: u32 = 60;
+
+/// Check that `try` restores all settings after each of many runs that ended by a signal at a random
+/// moment, as `settings_are_as_they_were` does for isolated CPUs.
+#[test]
+fn tried_settings_are_restored() {
+    let Some(cpu) = cpu("tried_settings_are_restored") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let before = settings::now();
+    let asked = std::env::var(ASKED).ok().map(|asked| asked.parse().unwrap());
+    let times = asked.unwrap_or(TRIES);
+    let mut random = Random(11 + u64::from(times));
+    let measurement =
+        ["-n", "100000", "--pause", "0", "--", "noise", "-c", &cpu, "-d", "5ms"];
+    let tried = tried(&cpu);
+    let began = Instant::now();
+    let (mut done, mut left_changed, mut kinds) = (0, 0, Vec::new());
+    for number in 0..times {
+        if asked.is_none() && number >= FEWEST && began.elapsed() > LONG {
+            println!("the machine is busy: {number} runs instead of {times}");
+            break;
+        }
+        let signals = [libc::SIGKILL, libc::SIGKILL, libc::SIGTERM, libc::SIGINT];
+        let signal = signals[number as usize % signals.len()];
+        let mut command = tool(&["try"]);
+        command.args(&tried).args(measurement).env("NOISEFLOOR_STATE", state.path());
+        let mut run = command.spawn().unwrap();
+        match number % 3 {
+            0 => {}
+            1 => wait_for(|| journal(state.path()).exists()),
+            _ => wait_for(|| changed_kinds(&before).len() >= 3),
+        }
+        sleep(Duration::from_micros(random.below(300_000)));
+        // SAFETY: takes numbers only; the child has not been waited for.
+        unsafe { libc::kill(i32::try_from(run.id()).unwrap(), signal) };
+        run.wait().unwrap();
+        kinds.extend(changed_kinds(&before));
+        if signal == libc::SIGKILL {
+            left_changed += u32::from(journal(state.path()).exists());
+            clean_up(number, state.path());
+        }
+        judge(number, End::Signal(signal), &before, state.path());
+        done += 1;
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    println!("{done} runs, {left_changed} killed while {kinds:?} were changed");
+    assert!(left_changed > done / 20, "only {left_changed} were killed in the middle");
+    assert!(kinds.len() >= 3, "{kinds:?}");
+}
+
 pub(crate) fn journal(state: &Path) -> std::path::PathBuf {
     state.join("journal.json")
 }

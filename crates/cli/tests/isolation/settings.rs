@@ -40,6 +40,8 @@ pub(crate) fn kinds(before: &Settings, after: &Settings) -> Vec<&'static str> {
         ("/proc/irq/default", "default IRQ affinity"),
         ("/proc/irq/", "IRQ affinity"),
         ("/sys/devices/virtual/workqueue", "workqueues"),
+        ("/proc/sys/vm/", "sysctl"),
+        ("/sys/kernel/mm/transparent_hugepage", "huge pages"),
         ("thread ", "kernel threads"),
         ("groups", "partition"),
     ];
@@ -66,6 +68,9 @@ fn files() -> Vec<PathBuf> {
         "/sys/kernel/debug/sched/min_granularity_ns",
         "/sys/kernel/debug/sched_features",
         "/proc/sys/kernel/sched_min_granularity_ns",
+        "/proc/sys/vm/dirty_writeback_centisecs",
+        "/proc/sys/vm/stat_interval",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
     ]
     .map(PathBuf::from)
     .into();

@@ -14,6 +14,7 @@ mod jitter;
 mod latency;
 mod occupied;
 mod printing;
+mod repeat;
 mod run;
 mod slices;
 mod tool;

@@ -3,8 +3,10 @@
 
 pub(crate) mod cells;
 mod differing;
-mod sets;
+pub(crate) mod repeated;
+pub(crate) mod sets;
 mod table;
+pub(crate) mod tried;
 mod verdict;
 
 use stats::{Comparison, RunSet};
@@ -14,18 +16,23 @@ use crate::number;
 use crate::text::comparison::differing::differing;
 use crate::text::comparison::sets::{doubts, sets};
 use crate::text::comparison::table::{culprits, metrics};
+use crate::text::layout::doubts::section;
 use crate::text::layout::paragraph::paragraph;
 
 /// The comparison for the terminal.
 pub fn compared_sets_text(compared: &ComparedSets<'_>) -> String {
+    without_doubts(compared) + &section(doubts(compared.sets))
+}
+
+/// The comparison without the doubts about its sets.
+pub(crate) fn without_doubts(compared: &ComparedSets<'_>) -> String {
     let mut text = sets(compared);
     text.push_str(&differing(compared.sets));
     for (other, comparison) in compared.comparisons.iter().enumerate() {
         text.push_str(&comparison_text(compared, other + 1, comparison));
     }
     text.push('\n');
-    text.push_str(&legend(compared));
-    text + &doubts(compared)
+    text + &legend(compared)
 }
 
 /// The letter of a set: A is the base. Sets after Z have numbers.

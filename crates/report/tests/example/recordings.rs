@@ -96,6 +96,7 @@ pub(crate) fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recordi
         facts: facts(groups),
         body,
         doubts,
+        repeat: None,
     }
 }
 
@@ -374,8 +375,8 @@ pub(crate) fn run(groups: &str) -> Recording {
         gaps: cpu.gaps,
         gap_cpus: Vec::new(),
         blamed: cpu.blamed.unwrap_or_default(),
-    };
         steal_ns: Some(Nanos::from_micros(40)),
+    };
     let command = if is_guest {
         "./compute --size 8".to_owned()
     } else {

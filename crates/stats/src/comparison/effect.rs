@@ -12,11 +12,12 @@
 use std::iter;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::SeedableRng;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::quantile;
+use crate::random::below;
 
 /// How often both samples are drawn again.
 const RESAMPLES: usize = 2_000;
@@ -280,12 +281,6 @@ fn at_most(a: &[f64], b: &[f64], difference: f64) -> usize {
         count += a.len() - from;
     }
     count
-}
-
-/// A random number below another one: the upper half of a product, biased by less than 1 in 2^40.
-pub(super) fn below(random: &mut impl RngCore, limit: usize) -> usize {
-    let product = u128::from(random.next_u64()) * limit as u128;
-    usize::try_from(product >> 64).unwrap_or(0)
 }
 
 #[expect(

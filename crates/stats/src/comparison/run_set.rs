@@ -4,6 +4,7 @@ use recording::{Doubt, Recording};
 use serde::Serialize;
 use units::Cpu;
 
+use crate::ProgramRun;
 use crate::comparison::blocks::{Level, levels};
 use crate::comparison::observation::Observation;
 use crate::comparison::variants::{self, Variants};
@@ -22,6 +23,8 @@ pub struct RunSet {
     pub taken: Option<[String; 2]>,
     /// The doubts of the runs.
     pub doubts: Vec<RunsDoubt>,
+    /// The times of each run of a program; of other measurements none.
+    pub programs: Vec<ProgramRun>,
 }
 
 /// A doubt, and the number of runs that have it.
@@ -48,8 +51,9 @@ impl RunSet {
             self.levels.clear();
         }
         self.observations.push(Observation::of(run));
+        self.programs.extend(ProgramRun::of(run));
         self.facts.add(variants::facts(&run.facts));
-        self.parameters.add(variants::parameters(&run.body));
+        self.parameters.add(variants::parameters(run));
         let [first, last] =
             self.taken.get_or_insert_with(|| [run.taken.clone(), run.taken.clone()]);
         if run.taken < *first {

@@ -5,16 +5,17 @@ use std::iter::repeat_n;
 
 use units::Cpu;
 
-use crate::Unit;
 use crate::comparison::blocks::{Block, Level};
 use crate::comparison::observation::Observation;
 use crate::comparison::{Quantity, RunSet, Statistic, dependence, ranks};
+use crate::{Better, Unit};
 
 /// The values of a quantity, one for each run or block that has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) quantity: Quantity,
     pub(crate) unit: Unit,
+    pub(crate) better: Better,
     pub(crate) values: Vec<f64>,
 }
 
@@ -23,6 +24,7 @@ pub(crate) struct Sample {
 pub(crate) struct Pair {
     pub(crate) quantity: Quantity,
     pub(crate) unit: Unit,
+    pub(crate) better: Better,
     pub(crate) base: Vec<f64>,
     pub(crate) other: Vec<f64>,
     /// The blocks that the values are of.
@@ -48,6 +50,7 @@ impl Sample {
                 None => samples.push(Self {
                     quantity: of,
                     unit: metric.about.unit,
+                    better: metric.about.better,
                     values: vec![metric.value],
                 }),
             }
@@ -77,7 +80,7 @@ impl Sample {
     }
 
     fn of_culprit(quantity: Quantity, values: Vec<f64>) -> Self {
-        Self { quantity, unit: Unit::Ppm, values }
+        Self { quantity, unit: Unit::Ppm, better: Better::Less, values }
     }
 
     /// The same, without the CPU.
@@ -175,6 +178,7 @@ fn joined(base: &[Sample], other: &[Sample], block: Option<Block>) -> Vec<Pair> 
         Some(Pair {
             quantity: sample.quantity.clone(),
             unit: sample.unit,
+            better: sample.better,
             base,
             other,
             block,

@@ -5,11 +5,11 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use units::{Cpu, Nanos, Span};
 
 use super::blocks::noise;
-use super::effect::below;
 use super::observation::Observation;
 use super::sample::{Pair, pairs};
 use super::{Conclusion, FALSE_DISCOVERIES, RunSet, compare, discovery};
 use crate::example::{cpu_noise, noise as series};
+use crate::random::below;
 use crate::summary::noise::culprits::GapTotal;
 use crate::{CpuNoiseSummary, NoiseSummary, Summary};
 use recording::CpuNoise;

@@ -3,7 +3,7 @@
 
 use facts::Facts;
 use itertools::Itertools;
-use recording::Body;
+use recording::{Body, Recording, Repeat, StepSetting};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -20,6 +20,9 @@ pub struct Variants {
 }
 
 impl Variants {
+    /// The prefix of the keys of settings that were changed for a run.
+    pub const SETTING: &'static str = "settings.";
+
     /// Adds the values of a run.
     pub(crate) fn add(&mut self, values: Vec<(String, Option<Value>)>) {
         for (key, value) in values {
@@ -89,9 +92,10 @@ pub(crate) fn facts(facts: &Facts) -> Vec<(String, Option<Value>)> {
     of_machine.map(|entry| (entry.key.to_owned(), entry.value.clone().ok())).collect()
 }
 
-/// The parameters of a measurement, with its kind, the source of its events, and the shortest gap that was
-/// stored, which may be calibrated.
-pub(crate) fn parameters(body: &Body) -> Vec<(String, Option<Value>)> {
+/// The parameters of a measurement, with its kind, the source of its events, the shortest gap that was
+/// stored, which may be calibrated, and the settings that were changed for it.
+pub(crate) fn parameters(recording: &Recording) -> Vec<(String, Option<Value>)> {
+    let body = &recording.body;
     let kind = ("kind".to_owned(), Some(Value::from(body.kind())));
     let source = body.source().map(|source| Value::from(source.name()));
     let events = ("events".to_owned(), Some(source.unwrap_or(Value::Null)));
@@ -99,7 +103,18 @@ pub(crate) fn parameters(body: &Body) -> Vec<(String, Option<Value>)> {
     let threshold = ("gap_threshold_ns".to_owned(), threshold);
     let spec = if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
     let spec = spec.into_iter().map(|(key, value)| (key, Some(value)));
-    [kind, events, threshold].into_iter().chain(spec).collect()
+    let settings = settings(recording.repeat.as_ref());
+    [kind, events, threshold].into_iter().chain(spec).chain(settings).collect()
+}
+
+fn settings(
+    repeat: Option<&Repeat>,
+) -> impl Iterator<Item = (String, Option<Value>)> + use<'_> {
+    let settings = repeat.into_iter().flat_map(|repeat| &repeat.settings);
+    settings.map(|StepSetting { name, value }| {
+        let key = format!("{}{name}", Variants::SETTING);
+        (key, Some(Value::from(value.as_str())))
+    })
 }
 
 fn spec(body: &Body) -> serde_json::Result<Value> {

@@ -53,6 +53,9 @@ fn entry(key: &str, sets: &[&Variants]) -> String {
 
 /// A fact's group and name, or a parameter's name, in words.
 fn label(key: &str) -> String {
+    if let Some(setting) = key.strip_prefix(Variants::SETTING) {
+        return printable(&setting.to_owned()).into_owned();
+    }
     match key.split_once('.') {
         Some((group, name)) if group == name => value::label(name),
         Some((group, name)) => format!("{group} {}", value::label(name)),
@@ -66,6 +69,7 @@ fn values(key: &str, set: &Variants, sets: &[&Variants]) -> String {
     let lists: Option<Vec<_>> =
         sets.iter().map(|set| list_of_words(set.of(key))).collect();
     match (set.of(key), list_of_words(set.of(key)), lists) {
+        ([], _, _) if key.starts_with(Variants::SETTING) => "not changed".to_owned(),
         // A fact that is unknown has a dot in its key, a parameter that is not there has none.
         ([], _, _) if key.contains('.') => number::UNKNOWN.to_owned(),
         ([], _, _) => words(&Value::Null),

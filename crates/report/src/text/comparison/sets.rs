@@ -6,22 +6,25 @@ use units::{Nanos, printable};
 use crate::compared::ComparedSets;
 use crate::number;
 use crate::text::comparison::{letter, runs};
-use crate::text::layout::doubts::section;
 use crate::text::layout::paragraph::paragraph;
 
 /// One line for each set: its name, its runs, and when they were taken.
 pub(crate) fn sets(compared: &ComparedSets<'_>) -> String {
     let line = |(at, (name, set)): (usize, (&String, &RunSet))| {
-        let taken = match &set.taken {
-            Some([first, last]) if first == last => format!(", {first}"),
-            Some([first, last]) => format!(", {first} to {last}"),
-            None => String::new(),
-        };
-        let text =
-            format!("{name}: {} of {}{taken}", runs(set), set.kinds().join(" and "));
+        let (kinds, taken) = (set.kinds().join(" and "), taken(set));
+        let text = format!("{name}: {} of {kinds}{taken}", runs(set));
         paragraph(&format!(" {}  ", letter(at)), &printable(&text))
     };
     compared.names.iter().zip(compared.sets).enumerate().map(line).collect()
+}
+
+/// When the runs of a set were taken, after a comma.
+pub(crate) fn taken(set: &RunSet) -> String {
+    match &set.taken {
+        Some([first, last]) if first == last => format!(", {first}"),
+        Some([first, last]) => format!(", {first} to {last}"),
+        None => String::new(),
+    }
 }
 
 /// The length of a block in words.
@@ -37,8 +40,8 @@ pub(crate) fn block_length(block: Block) -> String {
     }
 }
 
-/// The doubts about the sets, each once, with the number of runs that have it; empty if there are none.
-pub(crate) fn doubts(compared: &ComparedSets<'_>) -> String {
+/// The doubts about sets, each once, with the sets and the number of runs that have it.
+pub(crate) fn doubts(sets: &[RunSet]) -> impl Iterator<Item = String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     let mut add = |reason: String, set: String| match reasons
         .iter_mut()
@@ -47,26 +50,26 @@ pub(crate) fn doubts(compared: &ComparedSets<'_>) -> String {
         Some((_, sets)) => sets.push(set),
         None => reasons.push((reason, vec![set])),
     };
-    for (at, set) in compared.sets.iter().enumerate() {
+    for (at, set) in sets.iter().enumerate() {
+        let set_name = if sets.len() == 1 { String::new() } else { letter(at) };
         for one in &set.doubts {
             let of = match set.runs() {
-                all if all == one.runs => letter(at),
-                all => format!("{} ({} of {all} runs)", letter(at), one.runs),
+                all if all == one.runs => set_name.clone(),
+                all if sets.len() == 1 => format!("{} of {all} runs", one.runs),
+                all => format!("{set_name} ({} of {all} runs)", one.runs),
             };
             add(printable(&one.doubt.text).into_owned(), of);
         }
         let varying: Vec<&str> =
             set.facts.varying().chain(set.parameters.varying()).collect();
         if !varying.is_empty() {
-            add(
-                format!("the runs differ from each other, too: {}", varying.join(", ")),
-                letter(at),
-            );
+            let text =
+                format!("the runs differ from each other, too: {}", varying.join(", "));
+            add(text, set_name);
         }
     }
-    section(
-        reasons
-            .into_iter()
-            .map(|(reason, sets)| format!("{}: {reason}", sets.join(", "))),
-    )
+    reasons.into_iter().map(|(reason, sets)| match sets.join(", ") {
+        sets if sets.is_empty() => reason,
+        sets => format!("{sets}: {reason}"),
+    })
 }

@@ -1,0 +1,58 @@
+//! `repeat`: repeated runs of a measurement as a set, with different settings in turn.
+
+use std::ffi::OsString;
+
+use ::facts::{Facts, Root};
+use recording::Step;
+use report::{RepeatedRuns, repeated_json, repeated_text};
+
+use crate::args::{Output, step};
+use crate::outcome::{Failure, Outcome};
+use crate::printing::{print, print_json};
+use crate::repeating::folder::SetFolder;
+use crate::repeating::measurement::Measurement;
+use crate::repeating::options::RepeatOptions;
+use crate::repeating::{Repeated, Variant, repeat};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RepeatArgs {
+    /// Measurement with its options, and for `run` the program: noise -c 1 -d 10.
+    #[arg(value_name = "MEASUREMENT", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) measurement: Vec<OsString>,
+    /// Also measure with this setting, as for `try`; several, separated by commas, are one variant.
+    /// Can be repeated, one variant each. Runs with the current settings and with each variant
+    /// alternate in balanced random order; settings are restored after each run (root).
+    #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = step)]
+    pub(crate) steps: Vec<Step>,
+    #[command(flatten)]
+    pub(crate) options: RepeatOptions,
+}
+
+pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
+    let measurement = Measurement::parse(&args.measurement)?;
+    let facts = Facts::read(&Root::live());
+    let steps = args.steps.iter().map(|step| Variant::of(&step.settings, &facts));
+    let mut variants = vec![Variant::current()];
+    variants.extend(steps.collect::<Result<Vec<_>, _>>()?);
+    let plan = args.options.plan(measurement, variants, output);
+    let mut folders = args.options.folders(&plan)?;
+    let known: Vec<u32> = folders.iter().map(SetFolder::known).collect();
+    let Repeated { sets, doubts, outcome } = repeat(&plan, &mut folders)?;
+    let names: Vec<String> = plan.variants.iter().map(Variant::name).collect();
+    let paths = folders.iter().map(|folder| folder.path().display().to_string());
+    let runs = RepeatedRuns {
+        measurement: &plan.measurement.text(),
+        variants: &names,
+        sets: &sets,
+        folders: &paths.collect::<Vec<_>>(),
+        known: &known,
+        seed: plan.seed,
+        doubts: &doubts,
+    };
+    match output.json {
+        true => print_json(&repeated_json(&runs).map_err(Failure::bug)?)?,
+        false => drop(print(&repeated_text(&runs))?),
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,371 @@
+//! Repeated runs of a measurement, with different settings in turn.
+//!
+//! ```text
+//! measurement   the command line that is repeated
+//! child         its process, and the recording that it saved
+//! folder        the files of a set of runs
+//! options       the options of `repeat` and `try`
+//! ```
+//!
+//! The order of the variants is balanced and random ([`stats::balanced_order`]). Settings are changed
+//! through the journal before each run, and restored after it.
+
+pub(crate) mod child;
+pub(crate) mod folder;
+pub(crate) mod measurement;
+pub(crate) mod options;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ::facts::{Facts, Root};
+use isolate::{Tuning, TuningLease};
+use recording::{Body, Code, Doubt, Ended, Recording, Repeat, StepSetting};
+use stats::{RunSet, balanced_order};
+use units::Nanos;
+
+use crate::forwarding::Forwarding;
+use crate::outcome::{Failure, Outcome};
+use crate::printing::say;
+use crate::progress_line::ProgressLine;
+use crate::repeating::child::{Child, Finished};
+use crate::repeating::folder::SetFolder;
+use crate::repeating::measurement::Measurement;
+
+/// What is repeated, and how.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) measurement: Measurement,
+    /// At least one.
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) rounds: Rounds,
+    /// The number of runs of each variant before the first that is recorded.
+    pub(crate) warmup: u32,
+    /// A command for the shell before each run.
+    pub(crate) prepare: Option<OsString>,
+    /// The time between two runs.
+    pub(crate) pause: Duration,
+    /// The longest time that a run may take.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) seed: u32,
+    /// Whether the output of programs is shown.
+    pub(crate) shows_output: bool,
+    /// Whether programs may fail.
+    pub(crate) ignores_failures: bool,
+    pub(crate) quiet: bool,
+}
+
+/// Settings that are changed for some of the runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    pub(crate) settings: Vec<StepSetting>,
+    tunings: Vec<Tuning>,
+}
+
+/// How many rounds there are: in each, every variant has one run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rounds {
+    pub(crate) min: u32,
+    /// More follow until the runs of a variant have taken this long together.
+    pub(crate) time: Nanos,
+}
+
+/// The runs of all variants.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    /// The runs of each variant.
+    pub(crate) sets: Vec<RunSet>,
+    /// Reasons not to trust them.
+    pub(crate) doubts: Vec<Doubt>,
+    /// The outcome of the worst run.
+    pub(crate) outcome: Outcome,
+}
+
+/// What follows a run.
+enum Next {
+    Continue,
+    /// A signal has arrived.
+    Interrupted,
+    Failed(Failure),
+}
+
+impl Variant {
+    /// The settings as they are.
+    pub(crate) fn current() -> Self {
+        Self { settings: Vec::new(), tunings: Vec::new() }
+    }
+
+    /// Settings that are changed.
+    ///
+    /// # Errors
+    /// This machine does not have one of them, or this process may not change it.
+    pub(crate) fn of(settings: &[StepSetting], facts: &Facts) -> Result<Self, Failure> {
+        let tuning = |one: &StepSetting| Tuning::parse(&one.name, &one.value);
+        let tunings = settings.iter().map(tuning).collect::<Result<Vec<_>, _>>()?;
+        isolate::may_tune(&tunings, facts)?;
+        Ok(Self { settings: settings.to_vec(), tunings })
+    }
+
+    /// Changes the settings until the next boot.
+    ///
+    /// # Errors
+    /// They cannot be changed; those that were are then restored.
+    pub(crate) fn leave_in_place(&self, facts: &Facts) -> Result<(), Failure> {
+        Ok(TuningLease::begin(&self.tunings, facts)?.leave()?)
+    }
+
+    /// `current`, or `NAME=VALUE,...`.
+    pub(crate) fn name(&self) -> String {
+        let name = |one: &StepSetting| format!("{}={}", one.name, one.value);
+        match self.settings.as_slice() {
+            [] => "current".to_owned(),
+            settings => settings.iter().map(name).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+impl Rounds {
+    fn continues(self, done: u32, time: Nanos) -> bool {
+        done < self.min || time < self.time
+    }
+}
+
+/// Runs all rounds. The recordings are saved in the folders, one for each variant, if there are any.
+///
+/// # Errors
+/// The first run failed, or nothing could be started. A failure after that is printed.
+pub(crate) fn repeat(
+    plan: &Plan,
+    folders: &mut [SetFolder],
+) -> Result<Repeated, Failure> {
+    let mut repetition = Repetition::new(plan, folders)?;
+    let next = repetition.all_rounds();
+    repetition.line.clear();
+    let Repetition { sets, mut doubts, mut outcome, .. } = repetition;
+    match next? {
+        Next::Continue => {}
+        Next::Interrupted => {
+            let runs: usize = sets.iter().map(RunSet::runs).sum();
+            let text = format!("ended early, after {}", number_of_runs(runs));
+            doubts.push(Doubt::new(Code::Interrupted, text));
+            outcome = Outcome::Doubtful;
+        }
+        Next::Failed(why) if sets.iter().all(|set| set.runs() == 0) => return Err(why),
+        Next::Failed(why) => {
+            say(&why);
+            let text = "ended early: a run failed";
+            doubts.push(Doubt::new(Code::Interrupted, text));
+            outcome = why.outcome();
+        }
+    }
+    Ok(Repeated { sets, doubts, outcome })
+}
+
+fn number_of_runs(runs: usize) -> String {
+    if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
+}
+
+/// A repetition that has begun.
+struct Repetition<'a> {
+    plan: &'a Plan,
+    folders: &'a mut [SetFolder],
+    facts: Facts,
+    forwarding: Forwarding,
+    line: ProgressLine,
+    sets: Vec<RunSet>,
+    /// The time that the runs of the first variant have taken.
+    time: Nanos,
+    doubts: Vec<Doubt>,
+    outcome: Outcome,
+    is_first: bool,
+}
+
+impl<'a> Repetition<'a> {
+    fn new(plan: &'a Plan, folders: &'a mut [SetFolder]) -> Result<Self, Failure> {
+        Ok(Self {
+            plan,
+            folders,
+            facts: Facts::read(&Root::live()),
+            // From before the first change of a setting.
+            forwarding: Forwarding::new().map_err(Failure::refused)?,
+            line: ProgressLine::new(plan.quiet),
+            sets: vec![RunSet::default(); plan.variants.len()],
+            time: Nanos::ZERO,
+            doubts: Vec::new(),
+            outcome: Outcome::Done,
+            is_first: true,
+        })
+    }
+
+    /// The runs that are not recorded, then all rounds.
+    fn all_rounds(&mut self) -> Result<Next, Failure> {
+        let plan = self.plan;
+        for _ in 0..plan.warmup {
+            for variant in 0..plan.variants.len() {
+                self.draw("warm-up", variant);
+                match self.run(variant, None)? {
+                    Next::Continue => {}
+                    next => return Ok(next),
+                }
+            }
+        }
+        let mut order = balanced_order(plan.variants.len(), plan.seed);
+        for round in 1.. {
+            if !plan.rounds.continues(round - 1, self.time) {
+                break;
+            }
+            for (place, variant) in (1..).zip(order.next().into_iter().flatten()) {
+                let settings = plan.variants[variant].settings.clone();
+                let repeat = Repeat { settings, round, place, seed: plan.seed };
+                self.draw(&self.plan.rounds.label(round), variant);
+                match self.run(variant, Some(repeat))? {
+                    Next::Continue => {}
+                    next => return Ok(next),
+                }
+            }
+        }
+        Ok(Next::Continue)
+    }
+
+    fn draw(&mut self, what: &str, variant: usize) {
+        let text = match self.plan.variants.as_slice() {
+            [_] => what.to_owned(),
+            variants => format!("{what}, {}", variants[variant].name()),
+        };
+        self.line.draw(&text);
+    }
+
+    /// One run, after a pause and the command that prepares it. Without `repeat` it is not recorded.
+    fn run(&mut self, variant: usize, repeat: Option<Repeat>) -> Result<Next, Failure> {
+        if !std::mem::take(&mut self.is_first) {
+            self.forwarding.pause(self.plan.pause).map_err(Failure::refused)?;
+        }
+        if self.forwarding.is_interrupted() {
+            return Ok(Next::Interrupted);
+        }
+        if let Some(command) = &self.plan.prepare
+            && let Err(why) = prepare(command, self.plan.shows_output)
+        {
+            return Ok(Next::Failed(why));
+        }
+        let tunings = &self.plan.variants[variant].tunings;
+        let lease = match tunings.as_slice() {
+            [] => None,
+            tunings => match TuningLease::begin(tunings, &self.facts) {
+                Ok(lease) => Some(lease),
+                Err(why) => return Ok(Next::Failed(why.into())),
+            },
+        };
+        let folder = self.folders.get(variant).map(SetFolder::path);
+        let child = Child::new(self.plan, folder)?;
+        let finished = child.run(&mut self.forwarding);
+        self.restore(lease)?;
+        let finished = finished?;
+        if self.forwarding.is_interrupted() {
+            return Ok(Next::Interrupted);
+        }
+        match finished {
+            Finished::Failed(why) => Ok(Next::Failed(why)),
+            Finished::Saved { recording, outcome } => {
+                self.add(variant, repeat, recording, outcome)
+            }
+        }
+    }
+
+    /// Restores the settings; what is not restored is reported.
+    fn restore(&mut self, lease: Option<TuningLease>) -> Result<(), Failure> {
+        let Some(lease) = lease else { return Ok(()) };
+        for returned in lease.end()? {
+            if !matches!(returned.outcome, isolate::RestoreOutcome::Restored) {
+                let text = crate::remarks::line(&returned);
+                self.line.clear();
+                say(&text);
+                self.doubts.push(Doubt::new(Code::SettingChanged, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a run to its set, and saves it.
+    fn add(
+        &mut self,
+        variant: usize,
+        repeat: Option<Repeat>,
+        mut recording: Box<Recording>,
+        outcome: Outcome,
+    ) -> Result<Next, Failure> {
+        if let Some(why) = self.failure(&recording) {
+            return Ok(Next::Failed(why));
+        }
+        if repeat.is_none() {
+            return Ok(Next::Continue);
+        }
+        recording.repeat = repeat;
+        if let Some(folder) = self.folders.get_mut(variant) {
+            folder.save(&recording)?;
+        }
+        if variant == 0 {
+            self.time = self.time + time_of(&recording);
+        }
+        self.sets[variant].add(&recording);
+        if self.outcome == Outcome::Done {
+            self.outcome = outcome;
+        }
+        Ok(Next::Continue)
+    }
+
+    /// Why the program of a run failed, if that matters.
+    fn failure(&self, recording: &Recording) -> Option<Failure> {
+        let Body::Run { series, .. } = &recording.body else { return None };
+        let how = match series.ended {
+            Ended::Exited(0) => return None,
+            Ended::Exited(code) => format!("ended with exit code {code}"),
+            Ended::Killed(signal) => format!("was killed by signal {signal}"),
+        };
+        let help = match self.plan.shows_output {
+            true => "--ignore-failure",
+            false => "--ignore-failure, or --show-output to see why",
+        };
+        let text = format!("the program {how}; hint: {help}");
+        (!self.plan.ignores_failures).then(|| Failure::exceeded(text))
+    }
+}
+
+impl Rounds {
+    fn label(self, round: u32) -> String {
+        match self.time.is_zero() {
+            true => format!("round {round} of {}", self.min),
+            false => format!("round {round}"),
+        }
+    }
+}
+
+/// The run time of a program; of other measurements none.
+fn time_of(recording: &Recording) -> Nanos {
+    if let Body::Run { series, .. } = &recording.body {
+        series.elapsed_ns
+    } else {
+        Nanos::ZERO
+    }
+}
+
+/// Runs a command of the user in a shell.
+fn prepare(command: &OsString, shows_output: bool) -> Result<(), Failure> {
+    let output = || if shows_output { Stdio::inherit() } else { Stdio::null() };
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(output()).stderr(output());
+    let shown = || Path::new(command).display();
+    match shell.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let text = format!("--prepare: '{}' failed ({status})", shown());
+            Err(Failure::exceeded(text))
+        }
+        Err(error) => {
+            let text = format!("--prepare: failed to run '{}': {error}", shown());
+            Err(Failure::refused(text))
+        }
+    }
+}

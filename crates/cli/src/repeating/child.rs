@@ -1,0 +1,135 @@
+//! One run: noisefloor as a child process, and the recording that it saved.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::Path;
+use std::process::{self, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use recording::Recording;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::forwarding::{Forwarding, send};
+use crate::outcome::{Failure, Outcome};
+use crate::printing::say_lines;
+use crate::remarks::Remarks;
+use crate::repeating::Plan;
+
+/// The end of the messages of a run that are shown if it fails.
+const MESSAGES_MAX: usize = 16 << 10;
+/// How long to wait for messages after the run has ended: a process that it left behind may hold the
+/// pipe.
+const MESSAGES_WAIT: Duration = Duration::from_millis(200);
+/// The time from SIGTERM to SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A run that is not started yet.
+pub(crate) struct Child<'a> {
+    plan: &'a Plan,
+    /// Holds its recording.
+    folder: TempDir,
+}
+
+/// A run that has ended.
+pub(crate) enum Finished {
+    /// It has saved a recording, with this outcome.
+    Saved { recording: Box<Recording>, outcome: Outcome },
+    /// It has not.
+    Failed(Failure),
+}
+
+impl<'a> Child<'a> {
+    /// A run whose recording is first saved in a folder of its own, on the file system of the given
+    /// one.
+    pub(crate) fn new(plan: &'a Plan, beside: Option<&Path>) -> Result<Self, Failure> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".noisefloor-");
+        let folder = match beside {
+            Some(folder) => builder.tempdir_in(folder),
+            None => builder.tempdir(),
+        };
+        let folder = folder.map_err(|error| {
+            Failure::refused(format!("failed to create a temporary folder: {error}"))
+        })?;
+        Ok(Self { plan, folder })
+    }
+
+    /// Runs it, and reads its recording.
+    ///
+    /// # Errors
+    /// It could not be started or waited for.
+    pub(crate) fn run(self, forwarding: &mut Forwarding) -> Result<Finished, Failure> {
+        let file = self.folder.path().join("run.json");
+        let mut command = self.plan.measurement.command(&file);
+        command.stdin(Stdio::null());
+        if !self.plan.shows_output {
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+        }
+        isolate::tether(&mut command, None);
+        let mut child = command.spawn().map_err(|error| {
+            Failure::refused(format!("failed to start noisefloor again: {error}"))
+        })?;
+        let messages = child.stderr.take().map(read_end);
+        let timeout = self.plan.timeout;
+        let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
+        let status = forwarding.until_ended(&mut child, deadline);
+        let status = status.map_err(Failure::refused)?;
+        let Some(status) = status else {
+            end(&mut child, forwarding).map_err(Failure::refused)?;
+            session::restore_left_behind(&mut Remarks { quiet: self.plan.quiet });
+            let text = "a run did not end in time (--timeout)".to_owned();
+            return Ok(Finished::Failed(Failure::exceeded(text)));
+        };
+        let messages = messages.and_then(|it| it.recv_timeout(MESSAGES_WAIT).ok());
+        let messages =
+            String::from_utf8_lossy(&messages.unwrap_or_default()).into_owned();
+        if !file.exists() {
+            return Ok(Finished::Failed(failure(status, &messages)));
+        }
+        if !status.success() && !forwarding.is_interrupted() {
+            say_lines(&messages);
+        }
+        let recording = Box::new(Recording::load(&file)?);
+        let outcome = status.code().and_then(Outcome::of_code);
+        Ok(Finished::Saved { recording, outcome: outcome.unwrap_or(Outcome::Done) })
+    }
+}
+
+/// The end of what a run prints to standard error.
+fn read_end(mut from: process::ChildStderr) -> Receiver<Vec<u8>> {
+    let (send, receive) = channel();
+    thread::spawn(move || {
+        let mut end = VecDeque::new();
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            end.extend(&buffer[..length]);
+            end.drain(..end.len().saturating_sub(MESSAGES_MAX));
+        }
+        let _ = send.send(Vec::from(end));
+    });
+    receive
+}
+
+/// Ends a run that takes too long: its settings are restored unless it has to be killed.
+fn end(child: &mut process::Child, forwarding: &mut Forwarding) -> std::io::Result<()> {
+    send(child, Signal::TERM);
+    let deadline = Instant::now().checked_add(GRACE);
+    if forwarding.until_ended(child, deadline)?.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(())
+}
+
+/// Why a run has saved no recording, in its own words if there are any.
+fn failure(status: ExitStatus, messages: &str) -> Failure {
+    let own = messages.trim();
+    let text = match own.strip_prefix("noisefloor: ").unwrap_or(own) {
+        "" => format!("a run failed ({status})"),
+        own => own.to_owned(),
+    };
+    Failure::with_code(status.code(), text)
+}

@@ -1,0 +1,103 @@
+//! The options of all commands that repeat a measurement.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use units::Nanos;
+
+use crate::args::{Output, seconds, some_seconds};
+use crate::outcome::Failure;
+use crate::repeating::folder::SetFolder;
+use crate::repeating::measurement::Measurement;
+use crate::repeating::{Plan, Rounds, Variant};
+
+/// The default number of runs, as that of hyperfine.
+const RUNS: u32 = 10;
+/// The default time that the runs of a program take together, as that of hyperfine.
+const TIME: Nanos = Nanos::from_secs(3);
+/// The default time between two runs of a measurement.
+const PAUSE: Nanos = Nanos::from_secs(1);
+
+/// How a measurement is repeated.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RepeatOptions {
+    /// Number of runs of each variant [default: 10; with `run` more, until they have taken 3
+    /// seconds].
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "min_runs",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: Option<u32>,
+    /// Number of runs, or more with `run`, until they have taken 3 seconds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) min_runs: Option<u32>,
+    /// Number of runs of each variant before the first that is recorded.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) warmup: u32,
+    /// Command to run before each run, in /bin/sh.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) prepare: Option<OsString>,
+    /// Time between two runs, in seconds or with a unit (500ms) [default: 1; 0 with `run`].
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) pause: Option<Nanos>,
+    /// End a run that takes longer, and all further ones, in seconds or with a unit (500ms)
+    /// [default: no limit].
+    #[arg(long, value_name = "TIME", value_parser = some_seconds)]
+    pub(crate) timeout: Option<Nanos>,
+    /// Seed of the order of variants [default: random].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u32>,
+    /// Save the recordings in DIR as 001.json, 002.json, ..., for `noisefloor compare`; with several
+    /// variants, in one folder for each. Recordings that are there already stay.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Continue if the program of `run` fails.
+    #[arg(short, long)]
+    pub(crate) ignore_failure: bool,
+    /// Show the output of the program of `run`, and the reports of other measurements, instead of
+    /// discarding them.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) show_output: bool,
+}
+
+impl RepeatOptions {
+    /// The plan for these variants.
+    pub(crate) fn plan(
+        &self,
+        measurement: Measurement,
+        variants: Vec<Variant>,
+        output: Output,
+    ) -> Plan {
+        let is_run = measurement.is_run();
+        let time = if is_run && self.runs.is_none() { TIME } else { Nanos::ZERO };
+        let pause = self.pause.unwrap_or(if is_run { Nanos::ZERO } else { PAUSE });
+        Plan {
+            measurement,
+            variants,
+            rounds: Rounds { min: self.runs.or(self.min_runs).unwrap_or(RUNS), time },
+            warmup: self.warmup,
+            prepare: self.prepare.clone(),
+            pause: Duration::from_nanos(pause.get()),
+            timeout: self.timeout.map(|time| Duration::from_nanos(time.get())),
+            seed: self.seed.unwrap_or_else(random_seed),
+            shows_output: self.show_output,
+            ignores_failures: self.ignore_failure,
+            quiet: output.quiet,
+        }
+    }
+
+    /// The folders of the variants; none if the recordings are not saved.
+    ///
+    /// # Errors
+    /// A folder cannot be created or written.
+    pub(crate) fn folders(&self, plan: &Plan) -> Result<Vec<SetFolder>, Failure> {
+        let folder = self.output.as_deref();
+        let folders = folder.map(|folder| SetFolder::all(folder, &plan.variants));
+        Ok(folders.transpose()?.unwrap_or_default())
+    }
+}
+
+/// A seed from the clock.
+fn random_seed() -> u32 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |since| since.subsec_nanos()) ^ std::process::id()
+}

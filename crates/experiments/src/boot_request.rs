@@ -1,0 +1,161 @@
+//! A measurement on one kernel, with the default boot parameters and with others, without a file.
+
+use std::fmt::Write;
+
+use toml::{Spanned, Value};
+use units::{Cpu, Nanos};
+
+use crate::error::{EntryError, Error};
+use crate::experiment::Experiment;
+use crate::program_request::{ProgramRequest, program_table};
+use crate::table::source::{NOWHERE, Source};
+use crate::table::{BootRow, Table};
+
+/// The name of the experiment, and of the row with the boot parameters.
+const NAME: &str = "try";
+const BOOT: &str = "boot";
+
+/// A measurement, and the boot parameters that it is tried with.
+#[derive(Debug, Clone)]
+pub struct BootRequest {
+    /// The kernel.
+    pub kernel: String,
+    /// The boot parameters.
+    pub append: String,
+    /// The number of the guest's CPUs.
+    pub cpus: u32,
+    /// The measurement.
+    pub workload: BootWorkload,
+}
+
+/// A measurement of a guest.
+#[derive(Debug, Clone)]
+pub enum BootWorkload {
+    /// A busy loop.
+    Noise {
+        /// Its CPU.
+        cpu: Cpu,
+        /// Its duration.
+        duration: Nanos,
+        /// Its `SCHED_FIFO` priority.
+        fifo: Option<u8>,
+    },
+    /// Timer interrupts of an idle CPU.
+    Ticks {
+        /// The CPU.
+        cpu: Cpu,
+        /// The duration.
+        duration: Nanos,
+    },
+    /// Timer wake-ups.
+    Latency {
+        /// The CPU.
+        cpu: Cpu,
+        /// The time between two expiries.
+        interval: Nanos,
+        /// The duration.
+        duration: Nanos,
+        /// The `SCHED_FIFO` priority of the thread.
+        fifo: Option<u8>,
+    },
+    /// A program.
+    Program(Vec<String>),
+}
+
+impl Experiment {
+    /// The experiment of a measurement with the default boot parameters, and with others.
+    ///
+    /// # Errors
+    /// An entry is invalid.
+    pub fn of_boot(request: &BootRequest) -> Result<Self, Error> {
+        let source = Source::new(NAME, "");
+        let invalid = |why: EntryError| source.refuse(NOWHERE, why.to_string());
+        let mut table = match &request.workload {
+            BootWorkload::Program(run) => {
+                let (kernels, run) = (vec![request.kernel.clone()], run.clone());
+                let program = ProgramRequest { kernels, run, ..Default::default() };
+                program_table(&program, NAME).map_err(invalid)?
+            }
+            other => {
+                let text = text(&request.kernel, other);
+                Source::new(NAME, &text).read::<Table>()?.with_first_rows()
+            }
+        };
+        let tried = BootRow {
+            name: Some(Spanned::new(NOWHERE, BOOT.parse().map_err(invalid)?)),
+            append: request.append.parse().map_err(invalid)?,
+            ..BootRow::default()
+        };
+        table.boot = vec![Spanned::new(NOWHERE, BootRow::default())];
+        table.boot.push(Spanned::new(NOWHERE, tried));
+        table.machine.cpus = Some(request.cpus.to_string().parse().map_err(invalid)?);
+        Self::from_table(source, table)
+    }
+}
+
+/// A table with that workload, as TOML.
+fn text(kernel: &str, workload: &BootWorkload) -> String {
+    let (kind, cpu, duration, interval, fifo) = match *workload {
+        BootWorkload::Noise { cpu, duration, fifo } => {
+            ("noise", cpu, duration, None, fifo)
+        }
+        BootWorkload::Ticks { cpu, duration } => ("ticks", cpu, duration, None, None),
+        BootWorkload::Latency { cpu, interval, duration, fifo } => {
+            ("latency", cpu, duration, Some(interval), fifo)
+        }
+        BootWorkload::Program(_) => return String::new(),
+    };
+    let kernel = Value::from(kernel);
+    let mut text = format!(
+        "name = \"{NAME}\"\nkernels = [{kernel}]\n[[workload]]\nname = \"{kind}\"\n\
+         [workload.{kind}]\ncpu = {cpu}\nduration = \"{}ns\"\n",
+        duration.get()
+    );
+    // Writing to a string does not fail.
+    if let Some(interval) = interval {
+        let _ = writeln!(text, "interval = \"{}ns\"", interval.get());
+    }
+    if let Some(fifo) = fifo {
+        let _ = writeln!(text, "fifo = {fifo}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(workload: BootWorkload) -> BootRequest {
+        let append = "nohz_full=1 isolcpus=1".to_owned();
+        BootRequest { kernel: "debian:6.12-cloud".to_owned(), append, cpus: 2, workload }
+    }
+
+    /// Check that each workload makes two cells, which differ in their boot parameters only.
+    #[test]
+    fn two_cells() {
+        let (cpu, duration) = (Cpu::new(1), Nanos::from_secs(1));
+        let interval = Nanos::from_micros(997);
+        for workload in [
+            BootWorkload::Noise { cpu, duration, fifo: Some(50) },
+            BootWorkload::Ticks { cpu, duration },
+            BootWorkload::Latency { cpu, interval, duration, fifo: None },
+            BootWorkload::Program(vec!["true".to_owned()]),
+        ] {
+            let experiment = Experiment::of_boot(&request(workload)).unwrap();
+            let [base, tried] = experiment.cells() else { panic!() };
+            assert_eq!(base.params, "");
+            assert_eq!(tried.params, "nohz_full=1 isolcpus=1");
+            assert_eq!(base.machine, tried.machine);
+        }
+    }
+
+    /// Check that invalid entries are errors.
+    #[test]
+    fn refused() {
+        let cpu = Cpu::new(9);
+        let noise =
+            BootWorkload::Noise { cpu, duration: Nanos::from_secs(1), fifo: None };
+        let outside = Experiment::of_boot(&request(noise)).unwrap_err();
+        assert!(outside.to_string().contains("cpu"), "{outside}");
+    }
+}
