@@ -9,10 +9,13 @@ use units::{Cpu, CpuSet, Nanos, Span, chain};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::interruptions::{busy, interruptions};
+use crate::join::edges::TypicalEdges;
+use crate::join::layers::{Piece, innermost};
 use crate::join::steal::common;
-use crate::join::{Joined, join};
+use crate::join::{Joined, join, within};
+use crate::level::Level;
 use crate::names::Names;
-use crate::records::Lane;
+use crate::records::{Lane, Record};
 use crate::steal_clock;
 use crate::tally::Tally;
 
@@ -44,10 +47,17 @@ impl Events {
     }
 
     /// Attributes the gaps of a recording, if it has any, and adds doubts. With `trace` the events
-    /// themselves are stored too.
-    pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
+    /// themselves are stored too. `before` are the gaps of a busy loop before a program was run, for
+    /// the edges of its interruptions.
+    pub fn blame_in(
+        &self,
+        recording: &mut Recording,
+        trace: bool,
+        before: Option<&NoiseSeries>,
+    ) {
         let doubts = if let Body::Run { spec, series } = &mut recording.body {
-            self.interrupted(&spec.cpus, series)
+            let edges = before.map(|before| self.typical_edges(before));
+            self.interrupted(&spec.cpus, series, &edges.unwrap_or_default())
         } else if let Body::Ticks { series, .. } = &mut recording.body {
             self.busy(series)
         } else {
@@ -58,7 +68,12 @@ impl Events {
     }
 
     /// Finds the interruptions of a program that ran on these CPUs; returns doubts.
-    fn interrupted(&self, cpus: &CpuSet, series: &mut RunSeries) -> Vec<Doubt> {
+    fn interrupted(
+        &self,
+        cpus: &CpuSet,
+        series: &mut RunSeries,
+        edges: &TypicalEdges,
+    ) -> Vec<Doubt> {
         series.source = Some(self.source);
         let lanes = self.lanes.iter().filter(|lane| cpus.contains(lane.cpu));
         let lanes: Vec<&Lane> = lanes.collect();
@@ -66,9 +81,36 @@ impl Events {
             return self.untraced_doubt().into_iter().collect();
         }
         let ran = Span { start: series.began_ns, length: series.elapsed_ns };
-        let (found, lost) = interruptions(&lanes, &self.names, ran);
+        let (found, lost) = interruptions(&lanes, &self.names, ran, edges);
         series.interruptions = Some(found);
         self.doubts(lost)
+    }
+
+    /// The edges of events in the gaps of this process's busy loop.
+    fn typical_edges(&self, series: &NoiseSeries) -> TypicalEdges {
+        let (Some(monotonic), [cpu]) = (series.monotonic, series.cpus.as_slice()) else {
+            return TypicalEdges::default();
+        };
+        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu.cpu) else {
+            return TypicalEdges::default();
+        };
+        let clock = Clock::of(monotonic);
+        let is_loop = |record: &&Record| {
+            record.level == Level::Thread && record.process() == std::process::id()
+        };
+        let mut known = Tally::default();
+        let others = lane.records.iter().filter(|record| !is_loop(record));
+        let event = |record: &Record| {
+            let span = clock.span((record.start, record.end), cpu.began_ns)?;
+            let is_during = span.start < cpu.elapsed_ns;
+            is_during
+                .then(|| Event { span, culprit: known.count(self.names.culprit(record)) })
+        };
+        let pieces = innermost(&others.filter_map(event).collect::<Vec<_>>());
+        let found: Vec<Vec<Piece>> =
+            cpu.gaps.iter().map(|gap| within(&pieces, *gap)).collect();
+        let gaps = cpu.gaps.iter().copied().zip(found.iter().map(Vec::as_slice));
+        TypicalEdges::of(gaps, known.culprits())
     }
 
     /// Finds what ran on the CPUs while their ticks were counted; returns doubts.

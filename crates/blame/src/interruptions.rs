@@ -3,17 +3,20 @@
 //!
 //! Its threads are recognised by their marks ([`crate::Threads::Marked`]). What runs while all of
 //! them wait interrupts none of them. Each CPU has its own interruptions; one ends when the program
-//! gets the CPU back, or when the thread continues on another CPU. They lie between tracepoints:
-//! the real interruption is longer by its entry and exit. Cannot see how long a woken thread waits
-//! for the CPU.
+//! gets the CPU back, or when the thread continues on another CPU. The tracepoints of its events lie
+//! within the real interruption: it is extended by typical edges of these kinds of events
+//! ([`crate::join::edges`]), if they were measured. Cannot see how long a woken thread waits for the
+//! CPU.
 
 use std::collections::HashMap;
 
-use recording::{Blamed, Event, Interruptions, Share};
+use recording::{Blamed, Culprit, Edges, Event, Interruptions, Share};
 use units::{Cpu, Nanos, Span};
 
+use crate::join::edges::TypicalEdges;
+use crate::join::layers::innermost;
 use crate::join::steal::common;
-use crate::join::{Joined, join, merged};
+use crate::join::{Joined, join, merged, within as pieces_within};
 use crate::level::Level;
 use crate::names::Names;
 use crate::records::{Lane, Loss, Record, Stolen};
@@ -29,6 +32,7 @@ pub(crate) fn interruptions(
     lanes: &[&Lane],
     names: &Names,
     ran: Span,
+    edges: &TypicalEdges,
 ) -> (Interruptions, Vec<(Cpu, u64)>) {
     let runs: Vec<Vec<Run>> = lanes.iter().map(|lane| own_runs(lane, ran)).collect();
     let resumes = Resumes::of(&runs);
@@ -38,10 +42,11 @@ pub(crate) fn interruptions(
         gap_cpus: Vec::new(),
         blamed: Blamed::default(),
         steal_ns: Some(Nanos::ZERO),
+        edges: of_kinds(edges),
     };
     let mut lost = Vec::new();
     for (lane, own) in lanes.iter().zip(&runs) {
-        let found = on_cpu(lane, own, &resumes, names, ran);
+        let found = on_cpu(lane, own, &resumes, names, ran, edges);
         let cpus = (lanes.len() > 1).then_some(lane.cpu);
         all.gap_cpus.extend(cpus.into_iter().cycle().take(found.gaps.len()));
         lost.push((lane.cpu, found.blamed.lost));
@@ -85,6 +90,7 @@ fn on_cpu(
     resumes: &Resumes,
     names: &Names,
     ran: Span,
+    edges: &TypicalEdges,
 ) -> Interruptions {
     let met = |loss: &Loss| Some((clipped(loss.from, loss.until, ran)?, loss.events));
     let (losses, lost): (Vec<Span>, Vec<u64>) =
@@ -105,10 +111,44 @@ fn on_cpu(
             .then(|| Event { span, culprit: known.count(names.culprit(record)) })
     });
     let events: Vec<Event> = events.collect();
+    let gaps = extended(&gaps, &events, known.culprits(), edges, ran.length);
     let ready = runs.iter().chain(&preemptions).map(|span| span.length).sum();
     let blamed = blamed(known, &gaps, &events, losses, &lost);
     let steal_ns = stolen(lane, &runs, &gaps, ran);
-    Interruptions { ready_ns: ready, gaps, gap_cpus: Vec::new(), blamed, steal_ns }
+    Interruptions {
+        ready_ns: ready,
+        gaps,
+        gap_cpus: Vec::new(),
+        blamed,
+        steal_ns,
+        edges: vec![],
+    }
+}
+
+fn of_kinds(edges: &TypicalEdges) -> Vec<Edges> {
+    let of =
+        |kind| Edges { kind, entry_ns: edges.entry(kind), exit_ns: edges.exit(kind) };
+    edges.kinds().map(of).collect()
+}
+
+/// Interruptions with the edges of their first and last event.
+fn extended(
+    gaps: &[Span],
+    events: &[Event],
+    culprits: &[Culprit],
+    edges: &TypicalEdges,
+    end: Nanos,
+) -> Vec<Span> {
+    let pieces = innermost(events);
+    let extended = gaps.iter().map(|gap| {
+        let own = pieces_within(&pieces, *gap);
+        let (Some(first), Some(last)) = (own.first(), own.last()) else { return *gap };
+        let [first, last] = [first, last].map(|piece| culprits[piece.culprit].kind);
+        let start = gap.start.saturating_sub(edges.entry(first));
+        let until = (gap.end() + edges.exit(last)).min(end);
+        Span { start, length: until.saturating_sub(start) }
+    });
+    merged(extended.collect(), Nanos::ZERO)
 }
 
 /// The time that the hypervisor took from runs of the program, outside of its interruptions. What was
@@ -273,6 +313,7 @@ mod tests {
     use recording::CulpritKind;
 
     use super::*;
+    use crate::join::layers::Piece;
     use crate::records::Mark;
 
     /// The program is 500; 70 is another. Times are microseconds from 1 s on.
@@ -307,7 +348,7 @@ mod tests {
     fn found_on(lanes: &[&Lane]) -> Interruptions {
         let names = Names::read(&Root::live(), &[]);
         let (start, length) = (Nanos::from_secs(1), Nanos::from_millis(10));
-        interruptions(lanes, &names, Span { start, length }).0
+        interruptions(lanes, &names, Span { start, length }, &TypicalEdges::default()).0
     }
 
     fn found(records: Vec<Record>, losses: &[(u64, u64)]) -> Interruptions {
@@ -390,6 +431,39 @@ mod tests {
         };
         assert_eq!([of(CulpritKind::Timer), of(CulpritKind::Softirq)], [13, 2]);
         assert_eq!([of(CulpritKind::Thread), of(CulpritKind::Unexplained)], [44, 0]);
+    }
+
+    /// Check that interruptions are extended by typical edges of the kinds of their events, not beyond the
+    /// program's end, and that those that meet then are one.
+    #[test]
+    fn edges() {
+        use Level::{Thread, Vector};
+        let micros = |from: u64, length: u64| Span {
+            start: Nanos::from_micros(from),
+            length: Nanos::from_micros(length),
+        };
+        let records = vec![
+            record(Thread, 500, 0, 9_998, "runnable"),
+            record(Vector, 0xec, 200, 210, "other"),
+            record(Vector, 0xec, 222, 230, "other"),
+            record(Vector, 0xec, 5_000, 5_010, "other"),
+            record(Vector, 0xec, 9_990, 9_997, "other"),
+        ];
+        let lane = lane(1, records, &[]);
+        let names = Names::read(&Root::live(), &[]);
+        let timer = names.culprit(&lane.records[1]);
+        let [start, end] = [9, 15].map(Nanos::from_micros);
+        let piece = Piece { start, end, culprit: 0 };
+        let gaps = [(micros(0, 20), &[piece][..])];
+        let edges = TypicalEdges::of(gaps.into_iter(), &[timer]);
+        let ran = Span { start: Nanos::from_secs(1), length: Nanos::from_millis(10) };
+        let (found, _) = interruptions(&[&lane], &names, ran, &edges);
+        assert_eq!(micros_of(&found), [(191, 44), (4_991, 24), (9_981, 19)]);
+        let [one] = found.edges[..] else { panic!("{:?}", found.edges) };
+        let edges = [one.entry_ns, one.exit_ns];
+        assert_eq!(edges, [9, 5].map(Nanos::from_micros));
+        let shares = found.blamed.shares.iter().map(|share| share.ns);
+        assert_eq!(shares.sum::<Nanos>(), Nanos::from_micros(44 + 24 + 19));
     }
 
     /// Check that the interruption of a thread that migrates ends there, that each CPU has its own,

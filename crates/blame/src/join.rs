@@ -99,7 +99,7 @@ pub(crate) fn merged(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
 }
 
 /// The pieces within a gap, cut to it. `pieces` are in order and do not overlap.
-fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {
+pub(crate) fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {
     let first = pieces.partition_point(|piece| piece.end <= gap.start);
     let inside = pieces[first..].iter().take_while(|piece| piece.start < gap.end());
     inside

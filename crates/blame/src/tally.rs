@@ -24,6 +24,11 @@ impl Tally {
         index
     }
 
+    /// The culprits by index.
+    pub(crate) fn culprits(&self) -> &[Culprit] {
+        &self.culprits
+    }
+
     /// All culprits by index, and the number of events of each.
     pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
         (self.culprits, self.events)

@@ -48,6 +48,7 @@ pub use text::cells::cells_text;
 pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;
 pub use text::cells::outputs::cell_outputs_text;
+pub use text::comparison::boots::tried_boot_text;
 pub use text::comparison::cells::compared_cells_text;
 pub use text::comparison::compared_sets_text;
 pub use text::comparison::repeated::repeated_text;

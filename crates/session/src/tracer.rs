@@ -3,13 +3,17 @@
 use blame::{SwitchWatch, Threads, WakerWatch, Watcher};
 use measure::{Control, Wait};
 use recording::{
-    Body, Code, Doubt, Recording, SlicesSpec, Source, Spec, WakersSeries, WakersSpec,
+    Body, Code, Doubt, NoiseSeries, NoiseSpec, Recording, SlicesSpec, Source, Spec,
+    WakersSeries, WakersSpec,
 };
+use units::Nanos;
 
 use crate::error::Error;
 use crate::event::{Event, Observer, OfMeasurement};
 use crate::plan::{Plan, Trace};
 
+/// The duration of the busy loop before a program: 10 ticks of 100 Hz, and more of other rates.
+const LOOP: Nanos = Nanos::from_millis(100);
 /// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
 /// 256 MiB of them.
@@ -60,10 +64,11 @@ impl Tracer {
             Self::Nothing => Ok(measure(plan, control, observer)?),
             Self::Events(watcher, stores) => {
                 let watching = watcher.begin();
+                let before = gaps_before(plan);
                 let measured = measure(plan, control, observer);
                 let events = watching.end();
                 let mut recording = measured?;
-                events.blame_in(&mut recording, stores);
+                events.blame_in(&mut recording, stores, before.as_ref());
                 Ok(recording)
             }
             Self::Switches(switches, wakers) => {
@@ -95,6 +100,25 @@ fn measure(
     let measured = measure::run(&plan.spec, &plan.facts, control, &mut of_measurement);
     observer.event(Event::Finished);
     measured
+}
+
+/// The gaps of a short busy loop on the CPU of a program, before that is started: they show how long
+/// interruptions are outside of their tracepoints.
+fn gaps_before(plan: &Plan) -> Option<NoiseSeries> {
+    let Spec::Run(run) = &plan.spec else { return None };
+    let spec = NoiseSpec {
+        cpus: run.cpus.first()?.into(),
+        duration_ns: LOOP,
+        threshold_ns: None,
+        fifo: None,
+        stop_above_ns: None,
+        phases: None,
+    };
+    let control = Control::new().ok()?;
+    let looped =
+        measure::run(&Spec::Noise(spec), &plan.facts, &control, &mut measure::Silent);
+    let Body::Noise { series, .. } = looped.ok()?.body else { return None };
+    Some(series)
 }
 
 fn events(

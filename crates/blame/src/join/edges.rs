@@ -38,6 +38,47 @@ enum Side {
     Exit,
 }
 
+/// The typical edges of each kind of event: the median of those in some gaps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TypicalEdges(BTreeMap<(CulpritKind, Side), Nanos>);
+
+impl TypicalEdges {
+    /// The typical edges of these gaps.
+    pub(crate) fn of<'a>(
+        gaps: impl Iterator<Item = (Span, &'a [Piece])>,
+        culprits: &[Culprit],
+    ) -> Self {
+        let mut lengths: BTreeMap<(CulpritKind, Side), Vec<Nanos>> = BTreeMap::new();
+        for edge in gaps.flat_map(|(gap, pieces)| edges_of(gap, pieces)) {
+            let key = (culprits[edge.culprit].kind, edge.side);
+            lengths.entry(key).or_default().push(edge.length);
+        }
+        let median = |mut lengths: Vec<Nanos>| {
+            let middle = lengths.len() / 2;
+            *lengths.select_nth_unstable(middle).1
+        };
+        Self(lengths.into_iter().map(|(key, lengths)| (key, median(lengths))).collect())
+    }
+
+    /// The time before the first tracepoint of a gap that begins with an event of that kind; zero if
+    /// none was measured.
+    pub(crate) fn entry(&self, kind: CulpritKind) -> Nanos {
+        self.0.get(&(kind, Side::Entry)).copied().unwrap_or_default()
+    }
+
+    /// The time after the last tracepoint of an event of that kind.
+    pub(crate) fn exit(&self, kind: CulpritKind) -> Nanos {
+        self.0.get(&(kind, Side::Exit)).copied().unwrap_or_default()
+    }
+
+    /// The kinds with an edge.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = CulpritKind> {
+        let mut kinds: Vec<CulpritKind> = self.0.keys().map(|(kind, _)| *kind).collect();
+        kinds.dedup();
+        kinds.into_iter()
+    }
+}
+
 /// The limit of the edges of each kind of event.
 pub(crate) struct EdgeLimits(BTreeMap<(CulpritKind, Side), Nanos>);
 
@@ -54,16 +95,9 @@ impl EdgeLimits {
         gaps: impl Iterator<Item = (Span, &'a [Piece])>,
         culprits: &[Culprit],
     ) -> Self {
-        let mut lengths: BTreeMap<(CulpritKind, Side), Vec<Nanos>> = BTreeMap::new();
-        for edge in gaps.flat_map(|(gap, pieces)| edges_of(gap, pieces)) {
-            let key = (culprits[edge.culprit].kind, edge.side);
-            lengths.entry(key).or_default().push(edge.length);
-        }
-        let bound = |mut lengths: Vec<Nanos>| {
-            let middle = lengths.len() / 2;
-            lengths.select_nth_unstable(middle).1.saturating_mul(BOUND)
-        };
-        Self(lengths.into_iter().map(|(key, lengths)| (key, bound(lengths))).collect())
+        let TypicalEdges(typical) = TypicalEdges::of(gaps, culprits);
+        let limit = |(key, typical): (_, Nanos)| (key, typical.saturating_mul(BOUND));
+        Self(typical.into_iter().map(limit).collect())
     }
 
     /// The share of each culprit in a gap: its pieces, and its edges up to the limit.

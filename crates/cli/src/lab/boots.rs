@@ -2,7 +2,7 @@
 
 use experiments::{BootRequest, BootWorkload, Experiment};
 use recording::{Cell, Ending};
-use report::{ComparedCells, compared_cells_json, compared_cells_text, paragraph};
+use report::{ComparedCells, compared_cells_json, tried_boot_text};
 use stats::CellsComparison;
 use units::{Cpu, CpuSet};
 
@@ -47,22 +47,10 @@ pub(crate) fn run(
         false => {
             let cells: Vec<Cell> = cells.iter().map(Cell::printable).collect();
             let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
-            let text = compared_cells_text(&compared) + &note(&request);
-            print(&text)?;
+            print(&tried_boot_text(&compared))?;
         }
     }
     Ok(Outcome::Done)
-}
-
-/// What the numbers are of, and what makes the parameters last.
-fn note(request: &BootRequest) -> String {
-    let text = format!(
-        "Measured in guests of {} with {} CPUs, not on this machine: the numbers are exact, and \
-         contain neither its devices nor its other programs. To set the parameters here, add them to \
-         the kernel command line: {}",
-        request.kernel, request.cpus, request.append
-    );
-    "\n".to_owned() + &paragraph("", &text)
 }
 
 /// The measurement in a guest.

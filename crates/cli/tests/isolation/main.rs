@@ -17,6 +17,7 @@ mod settings;
 mod settings_lock;
 mod spinning;
 mod state;
+mod trying;
 mod tuning;
 
 use std::fs::File;

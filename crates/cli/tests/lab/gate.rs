@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::repeats::{Mixed, PHASES, forwards};
-use crate::site::{NEW, OLD, named, text};
+use crate::site::{NEW, OLD, Site, named, text};
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap()
@@ -207,4 +207,35 @@ fn compares() {
     let file = mixed.site.file("any.json", "{}");
     let output = mixed.site.output(&["compare", &file, &one]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Check that boot parameters are tried in guests: with `nohz_full` no tick is left, both cells are
+/// exact, and usage errors come before anything boots.
+#[test]
+fn boots_are_tried() {
+    let Some(site) = Site::new() else { return };
+    let tried = ["try", "--boot", "nohz_full=1 isolcpus=1 rcu_nocbs=1", "--kernel", NEW];
+    let noise = ["noise", "-c", "1", "-d", "200ms", "--fifo", "50"];
+    let args = [&tried[..], &["--json", "--"], &noise].concat();
+    let output = site.output(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["cells"][0]["params"], "");
+    assert_eq!(found["cells"][1]["params"], tried[2]);
+    let metrics = found["comparisons"][0]["metrics"].as_array().unwrap();
+    let of = |key: &str| metrics.iter().find(|one| one["metric"] == key).unwrap();
+    let tick = &of("tick_kernel_instructions")["values"];
+    assert!(tick[0].as_f64().is_some_and(|cost| cost > 500.0), "{found:#}");
+    assert!(tick[1].is_null(), "{found:#}");
+    assert_eq!(site.output(&args).stdout, output.stdout);
+    let shown = site.output(&[&tried[..], &["--"], &noise].concat());
+    assert!(text(&shown.stdout).contains("A 50, B 0."), "{}", text(&shown.stdout));
+    for (words, expected) in [
+        (&["check"][..], "guests measure noise"),
+        (&["noise", "-c", "0-1"], "one CPU is measured"),
+    ] {
+        let refused = site.output(&[&tried[..], &["--"], words].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(expected), "{}", text(&refused.stderr));
+    }
 }

@@ -5,7 +5,7 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::ProcCounts;
 use crate::Words;
-use crate::blame::{Blamed, Source};
+use crate::blame::{Blamed, CulpritKind, Source};
 
 /// The parameters of `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +130,22 @@ pub struct Interruptions {
     /// steal clock could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<Nanos>,
+    /// The time by which each interruption was extended on both sides, because it begins before the
+    /// first tracepoint of its events and ends after the last: medians of the gaps of a busy loop on
+    /// the same CPU, just before the program was started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<Edges>,
+}
+
+/// The time of an interruption outside of its tracepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edges {
+    /// The kind of the first event, or of the last one.
+    pub kind: CulpritKind,
+    /// Before the first event.
+    pub entry_ns: Nanos,
+    /// After the last event.
+    pub exit_ns: Nanos,
 }
 
 #[cfg(test)]
@@ -159,6 +175,7 @@ mod tests {
                 gap_cpus: vec![],
                 blamed: Blamed::default(),
                 steal_ns: None,
+                edges: vec![],
             }),
             proc: ProcCounts::default(),
         };

@@ -1,6 +1,7 @@
 //! The report of `compare`: the sets, what differs between them besides their numbers, and each set
 //! compared with the first.
 
+pub(crate) mod boots;
 pub(crate) mod cells;
 mod differing;
 pub(crate) mod repeated;

@@ -376,6 +376,7 @@ pub(crate) fn run(groups: &str) -> Recording {
         gap_cpus: Vec::new(),
         blamed: cpu.blamed.unwrap_or_default(),
         steal_ns: Some(Nanos::from_micros(40)),
+        edges: Vec::new(),
     };
     let command = if is_guest {
         "./compute --size 8".to_owned()

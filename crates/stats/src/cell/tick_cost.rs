@@ -35,6 +35,13 @@ pub struct TickCost {
 }
 
 impl TickCost {
+    /// The number of timer interrupts during the measurement; `None` without a counter.
+    pub fn ticks(&self) -> Option<u64> {
+        let of_values =
+            |spread: &Spread| spread.values.iter().map(|(_, count)| count).sum();
+        self.kernel_instructions.as_ref().map(of_values)
+    }
+
     /// From the gaps, and the counts of the same CPUs.
     pub(super) fn of(answer: &Answer, series: &NoiseSeries) -> Self {
         let counts = answer.counts.as_ref();

@@ -197,6 +197,7 @@ mod tests {
             gap_cpus: Vec::new(),
             blamed: example::blamed(shares),
             steal_ns: Some(Nanos::from_millis(3)),
+            edges: Vec::new(),
         }
     }
 

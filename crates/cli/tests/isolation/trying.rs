@@ -1,0 +1,124 @@
+//! `try` and `repeat --step`: settings that are left in place, refused, or changed by others.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{alone, cpu, output, text};
+
+/// A setting that nothing depends on, and another one.
+const STAT: &str = "/proc/sys/vm/stat_interval";
+const WRITEBACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
+
+/// The value of a setting before a test, which is restored after it.
+struct Before(&'static str, String);
+
+impl Before {
+    fn of(file: &'static str) -> Self {
+        Self(file, now(file))
+    }
+}
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0, &self.1);
+    }
+}
+
+fn now(file: &str) -> String {
+    fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+/// Runs `try` with a program of the shell, without traced events.
+fn tried(cpu: &str, options: &[&str], script: &str) -> (Value, String) {
+    let run = ["--", "run", "-c", cpu, "--source", "proc", "sh", "-c", script];
+    let output = output(&[&["try", "--json"], options, &run[..]].concat());
+    let stderr = text(&output.stderr);
+    let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (report, stderr)
+}
+
+/// Check that the better setting is left in place with `--keep`, but not without it, and that the
+/// report says what makes it last.
+#[test]
+fn better_settings_are_kept() {
+    let Some(cpu) = cpu("better_settings_are_kept") else { return };
+    let _alone = alone();
+    let before = Before::of(STAT);
+    fs::write(STAT, "1").unwrap();
+    // The setting makes a program faster that reads it.
+    let script = format!("[ $(cat {STAT}) = 7 ] || sleep 0.1");
+    let options = ["vm.stat_interval=7", "-n", "8"];
+    for (keep, expected) in [(&[][..], "1"), (&["--keep"], "7")] {
+        let (report, said) = tried(&cpu, &[&options[..], keep].concat(), &script);
+        assert_eq!(report["better"], "other", "{report:#} {said}");
+        assert_eq!(report["kept"], !keep.is_empty());
+        assert_eq!(report["lasting"][0]["text"], "vm.stat_interval = 7");
+        assert_eq!(now(STAT), expected, "{said}");
+    }
+    // The next command does not restore it.
+    assert!(output(&["restore"]).status.success());
+    assert_eq!(now(STAT), "7");
+    drop(before);
+}
+
+/// Check that a setting that another program changes during a run is a doubt, and not overwritten.
+#[test]
+fn settings_that_others_change() {
+    let Some(cpu) = cpu("settings_that_others_change") else { return };
+    let _alone = alone();
+    let _before = Before::of(STAT);
+    fs::write(STAT, "1").unwrap();
+    let script = format!("[ $(cat {STAT}) = 1 ] || echo 9 > {STAT}");
+    let (report, said) = tried(&cpu, &["vm.stat_interval=7", "-n", "2"], &script);
+    let doubts = report["doubts"].as_array().unwrap();
+    assert!(doubts.iter().any(|one| one["code"] == "setting_changed"), "{report:#}");
+    assert!(said.contains("another program changed it to 9"), "{said}");
+    assert_eq!(now(STAT), "9");
+}
+
+/// Check that settings are restored if the kernel refuses one of them, rounds it, or has none of that
+/// name.
+#[test]
+fn refused_settings() {
+    let Some(cpu) = cpu("refused_settings") else { return };
+    let _alone = alone();
+    let _before = [STAT, WRITEBACK].map(Before::of);
+    let [stat, writeback] = [STAT, WRITEBACK].map(now);
+    let other = "vm.dirty_writeback_centisecs=777";
+    for (setting, code, expected) in [
+        ("vm.stat_interval=many", 3, "failed to set /proc/sys/vm/stat_interval = many"),
+        ("vm.no_such_setting=1", 3, "/proc/sys/vm/no_such_setting"),
+        ("kernel.core_pattern=core", 3, "not a setting that noisefloor changes"),
+        (other, 2, "is named twice"),
+        ("thp=sometimes", 2, "the values are"),
+    ] {
+        let run = ["-n", "2", "--", "run", "-c", &cpu, "true"];
+        let output = output(&[&["try", other, setting], &run[..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{setting}: {said}");
+        // A kernel may be built without huge pages.
+        assert!(said.contains(expected) || setting.starts_with("thp"), "{said}");
+        assert_eq!([now(STAT), now(WRITEBACK)], [stat.clone(), writeback.clone()]);
+    }
+}
+
+/// Check that an unprivileged user is told which setting needs root.
+#[test]
+fn settings_of_root() {
+    let Some(cpu) = cpu("settings_of_root") else { return };
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path(), open).unwrap();
+    let mut tool = crate::tool(&["try", "vm.stat_interval=7", "--", "noise", "-c", &cpu]);
+    std::os::unix::process::CommandExt::uid(&mut tool, 59_999);
+    tool.current_dir(folder.path()).stderr(std::process::Stdio::piped());
+    let Ok(output) = tool.output() else {
+        println!("skipped: settings_of_root: the program is in a closed folder");
+        return;
+    };
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    assert!(said.contains("may be changed by root only"), "{said}");
+}
