@@ -8,7 +8,8 @@ mod generate;
 mod guests;
 mod jitter;
 mod latency;
-pub(crate) mod nohz;
+mod measurement;
+mod nohz;
 mod noise;
 mod repeat;
 mod report;
@@ -211,7 +212,7 @@ Examples:
   ssh node noisefloor noise -o - | noisefloor report -
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
-    /// Repeated runs of a measurement, kept as a set for `noisefloor compare`.
+    /// Repeated runs of a measurement, saved as a set for `noisefloor compare`.
     ///
     /// Each run is a process of its own. The report has the spread of each metric. With --step,
     /// runs with the current settings and with each variant alternate, so that a drift of the

@@ -1,38 +1,15 @@
-//! The arguments of this process: the default command, and the output of usage errors.
+//! The arguments of this process, and the default command.
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
-use units::printable;
+use clap::CommandFactory;
 
 use crate::command::Args;
-use crate::printing::{print, say_lines};
+use crate::usage::parse_arguments;
 
 /// Parses the arguments of this process; on a usage error, prints it and exits.
 pub(crate) fn parse() -> Args {
-    parse_args(&with_command(std::env::args_os().collect()))
-}
-
-/// Parses words that follow the program's name, in the same way.
-pub(crate) fn parse_words(words: &[OsString]) -> Args {
-    let name = [OsString::from("noisefloor")];
-    parse_args(&name.iter().chain(words).cloned().collect::<Vec<_>>())
-}
-
-fn parse_args(args: &[OsString]) -> Args {
-    // A message quotes the arguments, on one line.
-    let quoted = || args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
-    let told = match Args::try_parse_from(args) {
-        Ok(parsed) => return parsed,
-        Err(told) => Args::try_parse_from(quoted()).err().unwrap_or(told),
-    };
-    let text = told.render().to_string();
-    match told.use_stderr() {
-        true => say_lines(&text),
-        // If the reader has closed the pipe, there is nothing to report.
-        false => drop(print(&text)),
-    }
-    std::process::exit(told.exit_code())
+    parse_arguments(&with_command(std::env::args_os().collect()))
 }
 
 /// Inserts `check` if there is no command: `noisefloor --json` is `noisefloor check

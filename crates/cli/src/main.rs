@@ -12,7 +12,7 @@
 //!   measuring      shared by the measuring commands: a session, saving, printing
 //!   remarks        what a session reports, as messages
 //!   destination    the files or standard output that -o names
-//!   command_line   the default command; usage errors
+//!   command_line   the default command; usage: usage errors
 //!   printing       output to standard output and standard error
 //!   terminal       progress, live ticks, Ctrl-C; progress_line
 //!   outcome        exit codes, and the exit code of each failure
@@ -38,6 +38,7 @@ mod remarks;
 mod repeating;
 mod supervisor;
 mod terminal;
+mod usage;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -205,9 +205,9 @@ impl<'a> Repetition<'a> {
         for _ in 0..plan.warmup {
             for variant in 0..plan.variants.len() {
                 self.draw("warm-up", variant);
-                match self.run(variant, None)? {
-                    Next::Continue => {}
-                    next => return Ok(next),
+                let next = self.run(variant, None)?;
+                if !matches!(next, Next::Continue) {
+                    return Ok(next);
                 }
             }
         }
@@ -220,9 +220,9 @@ impl<'a> Repetition<'a> {
                 let settings = plan.variants[variant].settings.clone();
                 let repeat = Repeat { settings, round, place, seed: plan.seed };
                 self.draw(&self.plan.rounds.label(round), variant);
-                match self.run(variant, Some(repeat))? {
-                    Next::Continue => {}
-                    next => return Ok(next),
+                let next = self.run(variant, Some(repeat))?;
+                if !matches!(next, Next::Continue) {
+                    return Ok(next);
                 }
             }
         }

@@ -70,16 +70,13 @@ impl Experiment {
     pub fn of_boot(request: &BootRequest) -> Result<Self, Error> {
         let source = Source::new(NAME, "");
         let invalid = |why: EntryError| source.refuse(NOWHERE, why.to_string());
-        let mut table = match &request.workload {
-            BootWorkload::Program(run) => {
-                let (kernels, run) = (vec![request.kernel.clone()], run.clone());
-                let program = ProgramRequest { kernels, run, ..Default::default() };
-                program_table(&program, NAME).map_err(invalid)?
-            }
-            other => {
-                let text = text(&request.kernel, other);
-                Source::new(NAME, &text).read::<Table>()?.with_first_rows()
-            }
+        let mut table = if let BootWorkload::Program(run) = &request.workload {
+            let (kernels, run) = (vec![request.kernel.clone()], run.clone());
+            let program = ProgramRequest { kernels, run, ..Default::default() };
+            program_table(&program, NAME).map_err(invalid)?
+        } else {
+            let text = text(&request.kernel, &request.workload);
+            Source::new(NAME, &text).read::<Table>()?.with_first_rows()
         };
         let tried = BootRow {
             name: Some(Spanned::new(NOWHERE, BOOT.parse().map_err(invalid)?)),

@@ -19,7 +19,7 @@ pub struct TriedSettings<'a> {
     /// The better settings; empty: the current ones, or neither.
     pub better_settings: &'a [StepSetting],
     /// Whether these were left in place.
-    pub is_kept: bool,
+    pub is_in_place: bool,
     /// The seed of the order of runs.
     pub seed: u32,
     /// Reasons not to trust all of them.
@@ -33,7 +33,7 @@ struct TriedJson<'a> {
     measurement: &'a str,
     seed: u32,
     better: BetterSet,
-    kept: bool,
+    in_place: bool,
     lasting: Vec<LastingJson>,
     doubts: &'a [Doubt],
 }
@@ -72,7 +72,7 @@ pub fn tried_json(tried: &TriedSettings<'_>) -> serde_json::Result<String> {
         measurement: tried.measurement,
         seed: tried.seed,
         better: tried.better,
-        kept: tried.is_kept,
+        in_place: tried.is_in_place,
         lasting: lasting(tried.better_settings).map(LastingJson::from).collect(),
         doubts: tried.doubts,
     })

@@ -7,10 +7,10 @@ use recording::Step;
 use report::{RepeatedRuns, repeated_json, repeated_text};
 
 use crate::args::{Output, step};
+use crate::command::measurement;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json};
 use crate::repeating::folder::SetFolder;
-use crate::repeating::measurement::Measurement;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Repeated, Variant, repeat};
 
@@ -30,7 +30,7 @@ pub(crate) struct RepeatArgs {
 }
 
 pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
-    let measurement = Measurement::parse(&args.measurement)?;
+    let (measurement, _) = measurement::parse(&args.measurement)?;
     let facts = Facts::read(&Root::live());
     let steps = args.steps.iter().map(|step| Variant::of(&step.settings, &facts));
     let mut variants = vec![Variant::current()];

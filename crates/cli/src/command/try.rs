@@ -3,16 +3,17 @@
 use std::ffi::OsString;
 
 use ::facts::{Facts, Root};
+use experiments::BootWorkload;
 use recording::{Code, Doubt, StepSetting};
 use report::{ComparedSets, TriedSettings, tried_json, tried_text};
 use stats::{BetterSet, Comparison, compare};
-use units::Ppm;
+use units::{Cpu, CpuSet, Ppm};
 
 use crate::args::{Output, percent, setting};
+use crate::command::{Command, measurement};
 use crate::lab::boots;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
-use crate::repeating::measurement::Measurement;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Plan, Repeated, Variant, repeat};
 
@@ -52,9 +53,9 @@ pub(crate) struct TryArgs {
 }
 
 pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
-    let measurement = Measurement::parse(&args.measurement)?;
+    let (measurement, parsed) = measurement::parse(&args.measurement)?;
     if let Some(append) = &args.boot {
-        return boots::run(append, &args.kernel, measurement.parsed(), output);
+        return boots::run(append, &args.kernel, workload(&parsed)?, output);
     }
     let facts = Facts::read(&Root::live());
     let other = Variant::of(&args.settings, &facts)?;
@@ -74,8 +75,8 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
     let better = comparisons.first().map_or(BetterSet::Unknown, Comparison::better);
     let better_settings = better_settings(&plan, better);
     let is_complete = !doubts.iter().any(|doubt| doubt.code == Code::Interrupted);
-    let is_kept = args.keep && is_complete && !better_settings.is_empty();
-    if is_kept {
+    let is_in_place = args.keep && is_complete && !better_settings.is_empty();
+    if is_in_place {
         keep(&plan, better, &facts)?;
     } else if args.keep && !is_complete {
         let text = "nothing was left in place: the runs ended early";
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
         },
         better,
         better_settings,
-        is_kept,
+        is_in_place,
         seed: plan.seed,
         doubts: &doubts,
     };
@@ -119,5 +120,37 @@ fn keep(plan: &Plan, better: BetterSet, facts: &Facts) -> Result<(), Failure> {
     match better_variant(plan, better) {
         Some(variant) => variant.leave_in_place(facts),
         None => Ok(()),
+    }
+}
+
+/// The measurement in a guest.
+fn workload(measurement: &Command) -> Result<BootWorkload, Failure> {
+    if let Command::Noise(args) = measurement {
+        let cpu = cpu(args.place.cpus.as_ref())?;
+        Ok(BootWorkload::Noise { cpu, duration: args.duration, fifo: args.fifo })
+    } else if let Command::Ticks(args) = measurement {
+        let cpu = cpu(args.place.cpus.as_ref())?;
+        let duration = args.interval.saturating_mul(args.count.unwrap_or(1));
+        Ok(BootWorkload::Ticks { cpu, duration })
+    } else if let Command::Latency(args) = measurement {
+        let cpu = cpu(args.place.cpus.as_ref())?;
+        let (interval, duration) = (args.interval, args.duration);
+        Ok(BootWorkload::Latency { cpu, interval, duration, fifo: args.fifo })
+    } else if let Command::Run(args) = measurement {
+        let words = args.command.iter().map(|word| word.to_str().map(str::to_owned));
+        let words = words.collect::<Option<Vec<String>>>();
+        words.map(BootWorkload::Program).ok_or_else(|| {
+            Failure::usage("--boot: an argument of the program is not UTF-8")
+        })
+    } else {
+        Err(Failure::usage("--boot: guests measure noise, ticks, latency or run"))
+    }
+}
+
+fn cpu(cpus: Option<&CpuSet>) -> Result<Cpu, Failure> {
+    let Some(cpus) = cpus else { return Ok(boots::DEFAULT_CPU) };
+    match (cpus.first(), cpus.len()) {
+        (Some(cpu), 1) => Ok(cpu),
+        _ => Err(Failure::usage("--boot: one CPU is measured in a guest: -c CPU")),
     }
 }

@@ -67,7 +67,7 @@ impl RepeatOptions {
         variants: Vec<Variant>,
         output: Output,
     ) -> Plan {
-        let is_run = measurement.is_run();
+        let is_run = measurement.is_run;
         let time = if is_run && self.runs.is_none() { TIME } else { Nanos::ZERO };
         let pause = self.pause.unwrap_or(if is_run { Nanos::ZERO } else { PAUSE });
         Plan {

@@ -41,8 +41,8 @@ fn tried(cpu: &str, options: &[&str], script: &str) -> (Value, String) {
 /// Check that the better setting is left in place with `--keep`, but not without it, and that the
 /// report says what makes it last.
 #[test]
-fn better_settings_are_kept() {
-    let Some(cpu) = cpu("better_settings_are_kept") else { return };
+fn better_settings_stay() {
+    let Some(cpu) = cpu("better_settings_stay") else { return };
     let _alone = alone();
     let before = Before::of(STAT);
     fs::write(STAT, "1").unwrap();
@@ -52,7 +52,7 @@ fn better_settings_are_kept() {
     for (keep, expected) in [(&[][..], "1"), (&["--keep"], "7")] {
         let (report, said) = tried(&cpu, &[&options[..], keep].concat(), &script);
         assert_eq!(report["better"], "other", "{report:#} {said}");
-        assert_eq!(report["kept"], !keep.is_empty());
+        assert_eq!(report["in_place"], !keep.is_empty());
         assert_eq!(report["lasting"][0]["text"], "vm.stat_interval = 7");
         assert_eq!(now(STAT), expected, "{said}");
     }
@@ -103,7 +103,7 @@ fn refused_settings() {
     }
 }
 
-/// Check that an unprivileged user is told which setting needs root.
+/// Check that the message to an unprivileged user names what needs root.
 #[test]
 fn settings_of_root() {
     let Some(cpu) = cpu("settings_of_root") else { return };

@@ -199,6 +199,7 @@ mod tests {
 
     use super::*;
     use crate::settings::change::To;
+    use crate::tuning::Sort;
 
     const FILES: [(&str, &str); 16] = [
         ("/proc/version", "Linux version"),
@@ -235,13 +236,13 @@ mod tests {
         let machine = Machine { root: &root, facts: &facts };
         let tuning: Tuning = text.parse().unwrap();
         let changes = match tuning.sort() {
-            crate::tuning::Sort::File(path) => vec![machine.of_file(&tuning, path)?],
-            crate::tuning::Sort::Group(group) => machine.of_group(&tuning, *group)?,
-            other => panic!("{other:?}"),
+            Sort::File(path) => vec![machine.of_file(&tuning, path)?],
+            Sort::Group(group) => machine.of_group(&tuning, *group)?,
+            Sort::Feature | Sort::Tunable | Sort::Preempt => panic!("of the scheduler"),
         };
-        let shown = |change: &Change| match &change.to {
-            To::Value(value) => format!("{}={value}", change.setting),
-            other => panic!("{other:?}"),
+        let shown = |change: &Change| {
+            let To::Value(value) = &change.to else { panic!("{change:?}") };
+            format!("{}={value}", change.setting)
         };
         Ok(changes.iter().map(shown).collect())
     }

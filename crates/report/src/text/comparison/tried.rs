@@ -45,7 +45,7 @@ fn verdict(tried: &TriedSettings<'_>) -> String {
         BetterSet::Base => format!("A ({base}) is better"),
         BetterSet::Other => format!("B ({other}) is better"),
     };
-    match tried.is_kept {
+    match tried.is_in_place {
         true => format!("{better}. It stays in place until the next boot."),
         false => format!("{better}: each metric that differs is."),
     }
