@@ -47,8 +47,8 @@ use crate::outcome::{Failure, Outcome};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  a limit was exceeded, a condition of compare --fail-if holds, a lab cell
-     failed, or a kernel does not build
+  1  a limit was exceeded, a condition of compare --fail-if holds, a repeated
+     program failed, a lab cell failed, or a kernel does not build
   2  usage error, or unreadable input file
   3  not supported on this machine, or insufficient privileges
   4  measurement incomplete or unreliable; see the warnings

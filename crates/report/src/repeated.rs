@@ -47,6 +47,7 @@ struct SetJson<'a> {
     runs: usize,
     taken: &'a Option<[String; 2]>,
     metrics: Vec<RunSpread>,
+    culprits: Vec<RunSpread>,
     doubts: &'a [RunsDoubt],
 }
 
@@ -59,6 +60,7 @@ impl<'a> SetJson<'a> {
             runs: set.runs(),
             taken: &set.taken,
             metrics: set.spreads(),
+            culprits: set.culprit_spreads(),
             doubts: &set.doubts,
         }
     }
@@ -87,7 +89,8 @@ impl<'a> Result<'a> {
     /// `None` without runs of a program.
     fn of(variant: Option<&'a str>, set: &'a RunSet) -> Option<Self> {
         let programs = &set.programs;
-        let times = set.spreads().into_iter().find(|one| one.metric == "run_ns")?;
+        let times =
+            set.spreads().into_iter().find(|one| one.metric() == Some("run_ns"))?;
         let mean = |time: fn(&ProgramRun) -> Nanos| {
             programs.iter().map(|run| time(run).as_secs_f64()).sum::<f64>()
                 / programs.len() as f64

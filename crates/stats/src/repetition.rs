@@ -19,13 +19,12 @@ const RUNS_MIN: usize = 6;
 /// The probability with which an interval contains the true median.
 const CONFIDENCE: f64 = 0.95;
 
-/// The values of a metric in a set of runs.
+/// The values of a metric in a set of runs, or the shares of their time that runs lost to a culprit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSpread {
-    /// The metric's key.
-    pub metric: String,
-    /// The CPU; null for a metric that is not of a CPU.
-    pub cpu: Option<Cpu>,
+    /// What the values are of.
+    #[serde(flatten)]
+    pub quantity: Quantity,
     /// The number of runs that have it.
     pub runs: usize,
     /// The smallest value.
@@ -55,14 +54,42 @@ pub struct RunSpread {
 impl RunSet {
     /// The spread of each metric, CPU by CPU.
     pub fn spreads(&self) -> Vec<RunSpread> {
-        Sample::all(&self.observations).iter().filter_map(RunSpread::of).collect()
+        self.all_spreads().filter(|one| one.metric().is_some()).collect()
+    }
+
+    /// The share of their time that runs lost to each culprit, in descending order of the mean; empty if
+    /// single events were not traced.
+    pub fn culprit_spreads(&self) -> Vec<RunSpread> {
+        let mut culprits: Vec<RunSpread> =
+            self.all_spreads().filter(|one| one.metric().is_none()).collect();
+        culprits.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+        culprits
+    }
+
+    fn all_spreads(&self) -> impl Iterator<Item = RunSpread> {
+        Sample::all(&self.observations).into_iter().filter_map(|one| RunSpread::of(&one))
     }
 }
 
 impl RunSpread {
-    /// `None` for the time lost to a culprit.
+    /// The key of its metric; `None` for a culprit.
+    pub fn metric(&self) -> Option<&str> {
+        match &self.quantity {
+            Quantity::Metric { metric, .. } => Some(metric),
+            Quantity::Culprit { .. } => None,
+        }
+    }
+
+    /// The CPU of its metric.
+    pub fn cpu(&self) -> Option<Cpu> {
+        match self.quantity {
+            Quantity::Metric { cpu, .. } => cpu,
+            Quantity::Culprit { .. } => None,
+        }
+    }
+
+    /// `None` without values.
     fn of(sample: &Sample) -> Option<Self> {
-        let Quantity::Metric { metric, cpu } = &sample.quantity else { return None };
         let mut values = sample.values.clone();
         values.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -70,8 +97,7 @@ impl RunSpread {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let (p25, median, p75) = (quantile(0.25), quantile(0.5), quantile(0.75));
         Some(Self {
-            metric: metric.clone(),
-            cpu: *cpu,
+            quantity: sample.quantity.clone(),
             runs: values.len(),
             min,
             p25,

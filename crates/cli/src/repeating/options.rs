@@ -39,8 +39,8 @@ pub(crate) struct RepeatOptions {
     /// Time between two runs, in seconds or with a unit (500ms) [default: 1; 0 with `run`].
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) pause: Option<Nanos>,
-    /// End a run that takes longer, and all further ones, in seconds or with a unit (500ms)
-    /// [default: no limit].
+    /// Longest time of a run, in seconds or with a unit (500ms); a longer one is ended, and no
+    /// further one is started [default: no limit].
     #[arg(long, value_name = "TIME", value_parser = some_seconds)]
     pub(crate) timeout: Option<Nanos>,
     /// Seed of the order of variants [default: random].

@@ -118,32 +118,13 @@ pub(crate) fn runs(set: &RunSet) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use recording::{Body, Recording};
+    use recording::Body;
     use stats::compare;
     use units::Ppm;
 
     use super::*;
+    use crate::example::sets::run_set;
     use crate::example::{self, GUEST, METAL};
-
-    /// A recording whose gaps are so many percent as long.
-    fn scaled(recording: &Recording, percent: u64) -> Recording {
-        let mut recording = recording.clone();
-        let noise = recording.body.noise_mut().unwrap();
-        for cpu in &mut noise.cpus {
-            let gaps = cpu.gaps.iter_mut().map(|gap| &mut gap.length);
-            let shares = cpu.blamed.iter_mut().flat_map(|blamed| &mut blamed.shares);
-            for length in gaps.chain(shares.map(|share| &mut share.ns)) {
-                *length = units::Nanos::from_nanos(length.get() * percent / 100);
-            }
-        }
-        recording
-    }
-
-    fn set(recording: &Recording, percents: &[u64]) -> RunSet {
-        let mut set = RunSet::default();
-        percents.iter().for_each(|percent| set.add(&scaled(recording, *percent)));
-        set
-    }
 
     fn report(sets: &[(&str, RunSet)]) -> String {
         let names: Vec<String> =
@@ -171,11 +152,11 @@ mod tests {
     #[test]
     fn folders() {
         let base =
-            set(&example::blamed(example::noise(GUEST, 1)), &[98, 99, 100, 101, 102]);
+            run_set(&example::blamed(example::noise(GUEST, 1)), &[98, 99, 100, 101, 102]);
         let mut other = example::blamed(example::noise(METAL, 1));
         let Body::Noise { spec, .. } = &mut other.body else { panic!() };
         spec.fifo = Some(50);
-        let other = set(&other, &[128, 129, 130, 131, 132]);
+        let other = run_set(&other, &[128, 129, 130, 131, 132]);
         let text = report(&[("before", base), ("after", other)]);
         assert_fits(&text);
         assert_snapshot!(text, @r#"
@@ -295,9 +276,9 @@ mod tests {
     fn wide() {
         let recording = example::blamed(example::wide(example::noise(GUEST, 101)));
         let name = "a/folder/with/a/long/name/".repeat(5);
-        let base = set(&recording, &[98, 99, 100, 101, 102]);
-        let other = set(&recording, &[498, 499, 500, 501, 502]);
-        let few = set(&example::wide(example::noise(GUEST, 101)), &[100, 101]);
+        let base = run_set(&recording, &[98, 99, 100, 101, 102]);
+        let other = run_set(&recording, &[498, 499, 500, 501, 502]);
+        let few = run_set(&example::wide(example::noise(GUEST, 101)), &[100, 101]);
         let text = report(&[(&name, base), ("b", other), ("c", few)]);
         assert_fits(&text);
         assert!(text.contains("Other metrics (see --json): "), "{text}");

@@ -20,6 +20,7 @@ pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod guests;
 pub(crate) mod latency;
+pub(crate) mod sets;
 pub(crate) mod slices;
 mod summaries;
 

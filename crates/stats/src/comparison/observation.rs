@@ -6,7 +6,8 @@ use units::{Nanos, Ppm};
 use crate::comparison::Quantity;
 use crate::summary::noise::total;
 use crate::{
-    CpuNoiseSummary, CulpritSummary, Metric, NoiseSummary, Summary, TicksSummary, metrics,
+    CpuNoiseSummary, InterruptionsSummary, Metric, NoiseSummary, Summary, TicksSummary,
+    metrics,
 };
 
 /// Metrics, and the time lost to culprits.
@@ -49,8 +50,7 @@ impl Observation {
     /// A summary of a kind without gaps of busy CPUs.
     pub(crate) fn of_summary(summary: &Summary) -> Self {
         let culprits = if let Summary::Run(run) = summary {
-            let found = run.interruptions.as_ref();
-            found.map(|found| of_summaries(&found.culprits, found.ready_ns))
+            run.interruptions.as_ref().map(of_interruptions)
         } else {
             None
         };
@@ -81,10 +81,12 @@ impl Times {
     }
 }
 
-fn of_summaries(culprits: &[CulpritSummary], time: Nanos) -> Vec<(Quantity, Ppm)> {
+/// The causes of a program's interruptions, and the time that the hypervisor took besides.
+fn of_interruptions(found: &InterruptionsSummary) -> Vec<(Quantity, Ppm)> {
     let mut times = Times::default();
-    culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
-    times.shares(time)
+    found.culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
+    times.add(CulpritKind::Steal, "hypervisor", found.steal_ns.unwrap_or(Nanos::ZERO));
+    times.shares(found.ready_ns)
 }
 
 /// The share of their time that each culprit took from all CPUs. Gaps that were not stored are
