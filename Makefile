@@ -20,6 +20,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 BASH = $(SHARE)/bash-completion/completions
 ZSH = $(SHARE)/zsh/site-functions
 FISH = $(SHARE)/fish/vendor_completions.d
+UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 # The C libraries, as NAME:CRATE. A crate's build.rs has the number of its ABI.
 LIBRARIES = noisefloor:capi tif:tif
@@ -81,7 +82,11 @@ install:
 	install -m 644 "$$made"/*.1 $(SHARE)/man/man1; \
 	install -D -m 644 "$$made"/noisefloor.bash $(BASH)/noisefloor; \
 	install -D -m 644 "$$made"/_noisefloor $(ZSH)/_noisefloor; \
-	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
+	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish; \
+	install -D -m 644 crates/cli/systemd/noisefloor-check.timer \
+	    $(UNITS)/noisefloor-check.timer; \
+	sed 's|@PREFIX@|$(PREFIX)|' crates/cli/systemd/noisefloor-check.service.in \
+	    >$(UNITS)/noisefloor-check.service
 	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
 	$(EACH_LIBRARY) \
 	    install -m 644 $$crate/include/*.h $(INCLUDE); \
@@ -95,13 +100,15 @@ install:
 	done; \
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	@echo 'installed $(BIN)/noisefloor, its man pages, completions and the files of its lab,'
-	@echo 'and libnoisefloor and libtif with their headers for C'
+	@echo 'and libnoisefloor and libtif with their headers for C; a daily check is not enabled:'
+	@echo 'systemctl enable --now noisefloor-check.timer'
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
 	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
 	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish \
-	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so
+	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so \
+	    $(UNITS)/noisefloor-check.timer $(UNITS)/noisefloor-check.service
 	@$(EACH_LIBRARY) \
 	    (cd $$crate/include && for header in *.h; do rm -f $(INCLUDE)/$$header; done); \
 	    rm -f $$so $$so.$$abi $$so.$(VERSION) $(CLIB)/lib$$name.a \

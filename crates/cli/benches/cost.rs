@@ -15,6 +15,8 @@ const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
 const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
 /// Runs of each command; the median is reported.
 const RUNS: usize = 5;
+/// The entries of the history.
+const ENTRIES: u32 = 100_000;
 /// The gaps of each of two recordings.
 const GAPS: u64 = 5_000_000;
 
@@ -25,7 +27,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (wall, peak) = median(&["noise", "-d", "3"])?;
     line("noise -d 3: wall, s", wall, 3.3);
     line("noise -d 3: peak, MB", peak, 12.0);
-    compare()
+    compare()?;
+    history()
+}
+
+/// The history of 100,000 entries: 200 ms.
+fn history() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(PLACE).join("history");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    let file = folder.join("history.db");
+    // SAFETY: this process has one thread.
+    unsafe { std::env::set_var("NOISEFLOOR_HISTORY", &file) };
+    run(&["check", "--save", "-q", "--rest", "10ms", "-d", "10ms"])?;
+    let fill = format!(
+        "WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number \
+             WHERE n < {ENTRIES}) \
+         INSERT INTO entry (id, taken, machine, kind, facts, run) \
+             SELECT n, strftime('%Y-%m-%dT%H:%M:%SZ', 1700000000 + 900 * n, 'unixepoch'), \
+             machine, kind, facts, run FROM number, entry WHERE entry.id = 1; \
+         INSERT INTO worst (series, taken, entry, facts, value) \
+             SELECT series, e.taken, e.id, e.facts, abs(random() % 1000) + e.id / 60000 * 300 \
+             FROM entry e, worst w WHERE w.entry = 1 AND e.id > 1;"
+    );
+    rusqlite::Connection::open(&file)?.execute_batch(&fill)?;
+    let (wall, peak) = median(&["history"])?;
+    line("history: wall, ms", wall * 1e3, 200.0);
+    line("history: peak, MB", peak, 100.0);
+    fs::remove_dir_all(&folder)?;
+    Ok(())
 }
 
 /// The comparison of ten million gaps: 3 s and 300 million bytes.

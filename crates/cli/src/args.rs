@@ -12,6 +12,15 @@ use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 pub(crate) use crate::args::output::Output;
 use crate::destination::Destination;
 
+/// Whether a measurement is appended to the history.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Saving {
+    /// Append the numbers of the measurement to the history of this machine, for `noisefloor
+    /// history`.
+    #[arg(long)]
+    pub(crate) save: bool,
+}
+
 /// The CPUs to measure, and where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Where {
@@ -22,6 +31,8 @@ pub(crate) struct Where {
     /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) saving: Saving,
 }
 
 impl Where {

@@ -6,6 +6,7 @@ mod compare;
 mod facts;
 mod generate;
 mod guests;
+mod history;
 mod jitter;
 mod latency;
 mod measurement;
@@ -29,6 +30,7 @@ use crate::command::compare::CompareArgs;
 use crate::command::facts::FactsArgs;
 use crate::command::generate::GenerateArgs;
 use crate::command::guests::GuestsArgs;
+use crate::command::history::HistoryArgs;
 use crate::command::jitter::JitterArgs;
 use crate::command::latency::LatencyArgs;
 use crate::command::nohz::NohzCommand;
@@ -249,6 +251,17 @@ Examples:
   noisefloor compare a.json b.json --fail-if 'noise_ppm > +10%'
   noisefloor compare tick-cost/fifo@running @debian:6.12-cloud")]
     Compare(CompareArgs),
+    /// How the noise of this machine changed over time, with its kernels and settings.
+    ///
+    /// Reads what was saved with --save. A series is divided where its level changes; changes of facts
+    /// (kernel, boot parameters, governor) are listed beside. `compare history:1-20 history:21-40`
+    /// compares entries.
+    #[command(after_help = "\
+Examples:
+  noisefloor check --save && noisefloor history
+  noisefloor history --metric gap_ns_max --since 2026-11-01 --csv
+  noisefloor history prune --before 2026-01-01")]
+    History(HistoryArgs),
     /// The same measurements on other kernels, in guests, exact to the instruction.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -259,6 +272,8 @@ Examples:
 
 /// Runs a command.
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    let save = measurement::is_saved(&command).is_some_and(|(_, save)| save);
+    let output = Output { save, ..output };
     match command {
         Command::Check(check) => check::run(&check, output),
         Command::Facts(facts) => facts::run(&facts, output),
@@ -276,6 +291,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Repeat(repeat) => repeat::run(&repeat, output),
         Command::Try(args) => r#try::run(&args, output),
         Command::Compare(compare) => compare::run(&compare, output),
+        Command::History(history) => history::run(&history, output),
         Command::Lab(command) => lab::run(&command, output),
         Command::Generate(generate) => generate::run(&generate),
     }

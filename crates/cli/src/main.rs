@@ -10,6 +10,7 @@
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
 //!   measuring      shared by the measuring commands: a session, saving, printing
+//!   saved          the history of this machine
 //!   remarks        what a session reports, as messages
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage: usage errors
@@ -36,6 +37,7 @@ mod printing;
 mod progress_line;
 mod remarks;
 mod repeating;
+mod saved;
 mod supervisor;
 mod terminal;
 mod usage;

@@ -8,6 +8,7 @@ use crate::args::{Output, Where};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
 use crate::remarks::Remarks;
+use crate::saved;
 use crate::terminal::Terminal;
 
 /// Measures with a progress line; Ctrl-C ends the measurement.
@@ -30,6 +31,9 @@ pub(crate) fn finish(
     let saved = asked.destination().map(|to| to.save(recording));
     shown?;
     saved.transpose()?;
+    if output.save {
+        saved::append(recording, output)?;
+    }
     let grave = recording.doubts.iter().any(recording::Doubt::is_grave);
     Ok(if grave { Outcome::Doubtful } else { Outcome::Done })
 }

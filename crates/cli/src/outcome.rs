@@ -257,6 +257,17 @@ impl From<::lab::Error> for Failure {
     }
 }
 
+impl From<history::Error> for Failure {
+    fn from(error: history::Error) -> Self {
+        use history::Kind;
+        let outcome = match error.kind() {
+            Kind::Damaged | Kind::Newer | Kind::NoEntry => Outcome::Usage,
+            Kind::Access | Kind::Busy | Kind::Full => Outcome::Refused,
+        };
+        Self::new(outcome, &error)
+    }
+}
+
 impl From<recording::Error> for Failure {
     fn from(error: recording::Error) -> Self {
         Self::new(Outcome::Usage, &error)

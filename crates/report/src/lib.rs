@@ -20,6 +20,7 @@ mod compared;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]
 mod example;
+mod history;
 mod json;
 mod number;
 mod picture;
@@ -33,6 +34,7 @@ pub use cells::Cells;
 pub use compared::{
     ComparedCells, ComparedSets, compared_cells_json, compared_sets_json,
 };
+pub use history::{FactsChange, HistoryReport, MetricHistory, history_csv, history_json};
 pub use json::ablation::ablation_json;
 pub use json::cells::cells_json;
 pub use json::trace::trace_json;
@@ -59,6 +61,7 @@ pub use text::explain::{
     explain_diff_json, explain_diff_text, explain_json, explain_text,
 };
 pub use text::facts::facts_text;
+pub use text::history::history_text;
 pub use text::jitter::histogram::{jitter_hgrm, jitter_list};
 pub use text::jitter::{
     jitter_close, jitter_header, jitter_row, jitter_rows_header, jitter_so_far,

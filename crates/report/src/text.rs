@@ -28,6 +28,7 @@ pub(crate) mod comparison;
 pub(crate) mod explain;
 pub(crate) mod facts;
 pub(crate) mod guests;
+pub(crate) mod history;
 pub(crate) mod jitter;
 pub(crate) mod latency;
 pub(crate) mod layout;

@@ -13,11 +13,12 @@ mod blocks;
 mod cells;
 mod conclusion;
 mod condition;
-mod dependence;
+pub(crate) mod dependence;
 mod discovery;
 mod effect;
 mod observation;
-mod ranks;
+pub(crate) mod ranks;
+mod run_numbers;
 mod run_set;
 pub(crate) mod sample;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use cells::{CellDifference, CellsComparison};
 pub use conclusion::Conclusion;
 pub use condition::{Condition, ConditionError, Judged};
 pub use effect::Statistic;
+pub use run_numbers::{CulpritNumber, MetricNumber, RunNumbers};
 pub use run_set::{RunSet, RunsDoubt};
 pub use variants::Variants;
 

@@ -18,6 +18,7 @@
 
 mod ablation;
 mod cell;
+mod change_points;
 mod comparison;
 mod counts;
 mod distribution;
@@ -50,10 +51,11 @@ pub use cell::{
     CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
     GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
 };
+pub use change_points::{Stretch, stretches};
 pub use comparison::{
     BetterSet, Block, BlockUnit, CellDifference, CellsComparison, Compared, Comparison,
-    Conclusion, Condition, ConditionError, FALSE_DISCOVERIES, Judged, Quantity, RunSet,
-    RunsDoubt, Statistic, Variants, compare,
+    Conclusion, Condition, ConditionError, CulpritNumber, FALSE_DISCOVERIES, Judged,
+    MetricNumber, Quantity, RunNumbers, RunSet, RunsDoubt, Statistic, Variants, compare,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};

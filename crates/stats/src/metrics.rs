@@ -45,6 +45,16 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
     table::of_cells().chain(table::of_recordings())
 }
 
+/// The definition of the metric with that key.
+pub(crate) fn definition(key: &str) -> Option<&'static Definition> {
+    let fits = |about: &&Definition| match about.key.split_once(CALL) {
+        Some((before, after)) => key.starts_with(before) && key.ends_with(after),
+        None => about.key == key,
+    };
+    let exact = definitions().find(|about| about.key == key);
+    exact.or_else(|| definitions().find(fits))
+}
+
 /// The metrics of a cell; none if it was lost.
 pub fn metrics_of(cell: &Cell) -> Vec<Metric> {
     CellSummary::of(cell).as_ref().map(cell_metrics).unwrap_or_default()

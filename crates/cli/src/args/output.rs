@@ -16,6 +16,9 @@ pub(crate) struct Output {
     /// Suppress progress and notes on standard error.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Whether the measurement is appended to the history of this machine.
+    #[arg(skip)]
+    pub(crate) save: bool,
     /// Whether standard output is for the report, and not for what `-o -` writes.
     #[arg(skip = true)]
     pub(crate) has_report: bool,

@@ -8,7 +8,7 @@ use session::Plan;
 use stats::Limit;
 use units::{Cause, Nanos, PerSecond, Ppm};
 
-use crate::args::{Output, Where, seconds};
+use crate::args::{Output, Saving, Where, seconds};
 use crate::measuring::{finish, judge, measure};
 use crate::outcome::{Failure, Outcome};
 
@@ -18,6 +18,8 @@ pub(crate) struct GuestsArgs {
     /// standard output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) saving: Saving,
     /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
@@ -68,7 +70,7 @@ fn number(text: &str) -> Result<f64, Cause> {
 }
 
 pub(crate) fn run(args: &GuestsArgs, output: Output) -> Result<Outcome, Failure> {
-    let asked = Where { cpus: None, output: args.output.clone() };
+    let asked = Where { cpus: None, output: args.output.clone(), saving: args.saving };
     let output = output.beside(asked.destination())?;
     let spec = Spec::Guests(GuestsSpec {
         duration_ns: args.duration,

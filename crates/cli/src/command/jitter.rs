@@ -11,7 +11,7 @@ use recording::{Body, JitterSeries, JitterSpec, Recording, Spec, Workload};
 use session::{Access, Plan};
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
-use crate::args::{Output, Where, span};
+use crate::args::{Output, Saving, Where, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, report_choice};
@@ -67,6 +67,8 @@ pub(crate) struct JitterArgs {
     /// instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) saving: Saving,
     /// Print help.
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
@@ -159,7 +161,7 @@ fn measure(
         watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
     let recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
-    let asked = Where { cpus: None, output: args.output.clone() };
+    let asked = Where { cpus: None, output: args.output.clone(), saving: args.saving };
     let outcome = measuring::finish(&recording, &asked, output, || close(&recording));
     let written = args.histogram().map(|file| write_histogram(&recording, file));
     let outcome = outcome?;

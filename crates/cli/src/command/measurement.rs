@@ -2,7 +2,11 @@
 
 use std::ffi::OsString;
 
+use crate::command::check::CheckArgs;
+use crate::command::latency::LatencyArgs;
 use crate::command::nohz::NohzCommand;
+use crate::command::noise::NoiseArgs;
+use crate::command::ticks::TicksArgs;
 use crate::command::{Args, Command};
 use crate::outcome::Failure;
 use crate::repeating::measurement::Measurement;
@@ -25,7 +29,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<(Measurement, Command), Failur
     let program = [OsString::from("noisefloor")];
     let arguments: Vec<OsString> = program.iter().chain(words).cloned().collect();
     let Args { command, output } = parse_arguments(&arguments);
-    let Some(is_saved) = is_saved(&command) else {
+    let Some((is_saved, _)) = is_saved(&command) else {
         let text = format!("'{name}' cannot be repeated: expected {EXPECTED}");
         return Err(Failure::usage(text));
     };
@@ -43,27 +47,33 @@ pub(crate) fn parse(words: &[OsString]) -> Result<(Measurement, Command), Failur
     Ok((Measurement { words: words.to_vec(), name, is_run }, command))
 }
 
-/// Whether a measurement is saved by an option of its own; `None` for other commands.
-fn is_saved(command: &Command) -> Option<bool> {
-    Some(match command {
-        Command::Check(check) => check.place.output.is_some(),
-        Command::Ticks(ticks) => ticks.place.output.is_some(),
-        Command::Noise(noise) => noise.place.output.is_some(),
-        Command::Latency(latency) => latency.place.output.is_some(),
-        Command::Jitter(jitter) => jitter.output.is_some(),
-        Command::Wakers(wakers) => wakers.output.is_some(),
-        Command::Guests(guests) => guests.output.is_some(),
-        Command::Slices(slices) => !slices.output.is_empty(),
-        Command::Run(run) => run.output.is_some(),
-        Command::Nohz(NohzCommand::Test(test)) => test.place.output.is_some(),
-        Command::Nohz(NohzCommand::Stress(stress)) => stress.place.output.is_some(),
+/// Whether a measurement is saved with -o, and appended to the history; `None` for other commands.
+pub(crate) fn is_saved(command: &Command) -> Option<(bool, bool)> {
+    let (output, saving) = match command {
+        Command::Check(CheckArgs { place, .. })
+        | Command::Ticks(TicksArgs { place, .. })
+        | Command::Noise(NoiseArgs { place, .. })
+        | Command::Latency(LatencyArgs { place, .. }) => (&place.output, place.saving),
+        Command::Jitter(jitter) => (&jitter.output, jitter.saving),
+        Command::Wakers(wakers) => (&wakers.output, wakers.saving),
+        Command::Guests(guests) => (&guests.output, guests.saving),
+        Command::Run(run) => (&run.output, run.saving),
+        Command::Nohz(NohzCommand::Test(test)) => (&test.place.output, test.place.saving),
+        Command::Nohz(NohzCommand::Stress(stress)) => {
+            (&stress.place.output, stress.place.saving)
+        }
+        Command::Slices(slices) => {
+            return Some((!slices.output.is_empty(), slices.saving.save));
+        }
         Command::Facts(_)
         | Command::Restore
         | Command::Report(_)
         | Command::Compare(_)
+        | Command::History(_)
         | Command::Repeat(_)
         | Command::Try(_)
         | Command::Lab(_)
         | Command::Generate(_) => return None,
-    })
+    };
+    Some((output.is_some(), saving.save))
 }

@@ -8,7 +8,7 @@ use recording::{Body, NohzSpec, Recording, Spec};
 use session::Plan;
 use units::{Cpu, Nanos};
 
-use crate::args::{Output, Where, cpu, seconds, some_seconds};
+use crate::args::{Output, Saving, Where, cpu, seconds, some_seconds};
 use crate::claiming::Claiming;
 use crate::isolating::{Free, report_choice};
 use crate::measuring;
@@ -57,6 +57,8 @@ pub(crate) struct NohzPlace {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) saving: Saving,
+    #[command(flatten)]
     pub(crate) free: Free,
     #[command(flatten)]
     pub(crate) claiming: Claiming,
@@ -85,7 +87,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         NohzCommand::Test(test) => (&test.place, Some(1), test.observe),
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
-    let asked = Where { cpus: None, output: place.output.clone() };
+    let asked = Where { cpus: None, output: place.output.clone(), saving: place.saving };
     let output = output.beside(asked.destination())?;
     let mut terminal = Terminal::new(output.quiet, None)?;
     let spec = |cpu| {

@@ -12,13 +12,14 @@ use session::{Plan, Threads, Trace};
 use stats::Summary;
 use units::CpuSet;
 
-use crate::args::{Output, Source, cpu_list};
+use crate::args::{Output, Saving, Source, cpu_list};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::Free;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
 use crate::remarks::Remarks;
+use crate::saved;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
@@ -41,6 +42,8 @@ pub(crate) struct RunArgs {
     /// Save the recording with the command line to FILE, for `noisefloor report`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) saving: Saving,
     /// Write the JSON object that --json prints to FILE; the text report is printed unless
     /// --quiet is given.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
@@ -98,6 +101,9 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         say(why);
     }
     if let Some(Err(why)) = json_to.map(|to| write_json(&recording, to)) {
+        say(why);
+    }
+    if let Some(Err(why)) = output.save.then(|| saved::append(&recording, output)) {
         say(why);
     }
     print_report(&recording, output)?;

@@ -8,7 +8,7 @@ use recording::{Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Where, cpu_list, seconds, span, step};
+use crate::args::{Output, Saving, Where, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
@@ -79,6 +79,8 @@ pub(crate) struct SlicesArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) saving: Saving,
+    #[command(flatten)]
     pub(crate) claiming: Claiming,
 }
 
@@ -111,7 +113,7 @@ impl SlicesArgs {
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
     let output = output.beside(files.clone())?;
-    let asked = Where { cpus: args.cpus.clone(), output: None };
+    let asked = Where { cpus: args.cpus.clone(), output: None, saving: args.saving };
     let plan = Plan {
         access: args.claiming.access(),
         trace: if args.no_trace { Trace::NoSwitches } else { Trace::Switches },

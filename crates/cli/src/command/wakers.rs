@@ -8,7 +8,7 @@ use recording::{Spec, WakersSpec};
 use session::Plan;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Where, cpu_list, seconds};
+use crate::args::{Output, Saving, Where, cpu_list, seconds};
 use crate::measuring::{finish, measure};
 use crate::outcome::{Failure, Outcome};
 
@@ -21,6 +21,8 @@ pub(crate) struct WakersArgs {
     /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) saving: Saving,
     /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
@@ -34,7 +36,11 @@ pub(crate) struct WakersArgs {
 }
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
-    let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
+    let asked = Where {
+        cpus: args.cpus.clone(),
+        output: args.output.clone(),
+        saving: args.saving,
+    };
     let output = output.beside(asked.destination())?;
     let facts = Facts::read(&Root::live());
     let cpus = isolate::choose_online(args.cpus.as_ref(), &facts)?;

@@ -7,6 +7,7 @@ mod culprits;
 mod environment;
 mod files;
 mod guests;
+mod history;
 mod hostile;
 #[path = "../shared/install.rs"]
 mod install;

@@ -3,7 +3,7 @@
 
 pub(crate) mod boots;
 pub(crate) mod cells;
-mod differing;
+pub(crate) mod differing;
 pub(crate) mod repeated;
 pub(crate) mod sets;
 mod table;

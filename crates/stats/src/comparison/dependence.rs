@@ -14,6 +14,8 @@ use itertools::Itertools;
 
 use crate::comparison::ranks::ranks;
 
+/// Fewer differences have no autocorrelation.
+const DIFFERENCES_MIN: usize = 4;
 /// A larger autocorrelation cannot be estimated from so few blocks.
 const CORRELATION_MAX: f64 = 0.9;
 
@@ -22,7 +24,23 @@ pub(crate) fn inflation(samples: [&[f64]; 2]) -> f64 {
     let count: usize = samples.iter().map(|values| values.len()).sum();
     let weighted = samples.map(|values| correlation(values) * values.len() as f64);
     let mean = weighted.iter().sum::<f64>() / count.max(1) as f64;
-    let correlation = mean.clamp(0.0, CORRELATION_MAX);
+    of_correlation(mean)
+}
+
+/// The same for a series whose level may change: changes would look like dependence. The differences of
+/// neighbouring values, most of which contain no change, have the lag-1 autocorrelation (r - 1) / 2. Equal
+/// neighbours say nothing about it: a level without noise has no dependence.
+pub(crate) fn inflation_of_levels(values: &[f64]) -> f64 {
+    let differences = values.windows(2).map(|pair| pair[1] - pair[0]);
+    let differences: Vec<f64> = differences.filter(|one| *one != 0.0).collect();
+    match differences.len() {
+        0..DIFFERENCES_MIN => 1.0,
+        _ => of_correlation(1.0 + 2.0 * correlation(&differences)),
+    }
+}
+
+fn of_correlation(correlation: f64) -> f64 {
+    let correlation = correlation.clamp(0.0, CORRELATION_MAX);
     (1.0 + correlation) / (1.0 - correlation)
 }
 

@@ -6,8 +6,8 @@ use units::{Nanos, Ppm};
 use crate::comparison::Quantity;
 use crate::summary::noise::total;
 use crate::{
-    CpuNoiseSummary, InterruptionsSummary, Metric, NoiseSummary, Summary, TicksSummary,
-    metrics,
+    CpuNoiseSummary, CulpritSummary, InterruptionsSummary, Metric, NoiseSummary, Summary,
+    TicksSummary, metrics,
 };
 
 /// Metrics, and the time lost to culprits.
@@ -63,6 +63,12 @@ impl Observation {
 struct Times(Vec<(Quantity, Nanos)>);
 
 impl Times {
+    fn of(culprits: &[CulpritSummary]) -> Self {
+        let mut times = Self::default();
+        culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
+        times
+    }
+
     fn add(&mut self, kind: CulpritKind, name: &str, ns: Nanos) {
         if ns.is_zero() {
             return; // a culprit of other blocks or of no gap
@@ -83,8 +89,7 @@ impl Times {
 
 /// The causes of a program's interruptions, and the time that the hypervisor took besides.
 fn of_interruptions(found: &InterruptionsSummary) -> Vec<(Quantity, Ppm)> {
-    let mut times = Times::default();
-    found.culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
+    let mut times = Times::of(&found.culprits);
     times.add(CulpritKind::Steal, "hypervisor", found.steal_ns.unwrap_or(Nanos::ZERO));
     times.shares(found.ready_ns)
 }
@@ -154,7 +159,7 @@ mod tests {
         let series = noise(Some(Source::Bpf), vec![cpu]);
         let summary = NoiseSummary::of(&series);
         let found = Observation::of_noise(&series);
-        let expected = of_summaries(&summary.culprits, Nanos::from_secs(1));
+        let expected = Times::of(&summary.culprits).shares(Nanos::from_secs(1));
         assert_eq!(found.metrics, metrics(&Summary::Noise(summary)));
         let culprits = found.culprits.unwrap();
         assert_eq!(culprits.len(), 3);

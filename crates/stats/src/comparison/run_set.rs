@@ -2,11 +2,13 @@
 
 use recording::{Doubt, Recording};
 use serde::Serialize;
+use serde_json::Value;
 use units::Cpu;
 
 use crate::ProgramRun;
 use crate::comparison::blocks::{Level, levels};
 use crate::comparison::observation::Observation;
+use crate::comparison::run_numbers::RunNumbers;
 use crate::comparison::variants::{self, Variants};
 
 /// Runs that are compared as one set.
@@ -54,15 +56,33 @@ impl RunSet {
         self.programs.extend(ProgramRun::of(run));
         self.facts.add(variants::facts(&run.facts));
         self.parameters.add(variants::parameters(run));
+        self.add_taken(&run.taken, &run.doubts);
+    }
+
+    /// Adds a run of which the numbers were stored.
+    pub fn add_numbers(&mut self, run: &RunNumbers) {
+        self.levels.clear();
+        self.observations.push(run.observation());
+        let known = |values: &[(String, Value)]| {
+            let some =
+                |(key, value): &(String, Value)| (key.clone(), Some(value.clone()));
+            values.iter().map(some).collect()
+        };
+        self.facts.add(known(&run.facts));
+        self.parameters.add(known(&run.parameters));
+        self.add_taken(&run.taken, &run.doubts);
+    }
+
+    fn add_taken(&mut self, taken: &str, doubts: &[Doubt]) {
         let [first, last] =
-            self.taken.get_or_insert_with(|| [run.taken.clone(), run.taken.clone()]);
-        if run.taken < *first {
-            first.clone_from(&run.taken);
+            self.taken.get_or_insert_with(|| [taken.to_owned(), taken.to_owned()]);
+        if taken < first.as_str() {
+            taken.clone_into(first);
         }
-        if run.taken > *last {
-            last.clone_from(&run.taken);
+        if taken > last.as_str() {
+            taken.clone_into(last);
         }
-        for doubt in &run.doubts {
+        for doubt in doubts {
             match self.doubts.iter_mut().find(|one| one.doubt == *doubt) {
                 Some(known) => known.runs += 1,
                 None => self.doubts.push(RunsDoubt { doubt: doubt.clone(), runs: 1 }),

@@ -5,12 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use history::History;
 use recording::{Cell, Ending, Mode, Recording};
 use stats::RunSet;
 
 use crate::args::Output;
 use crate::lab;
 use crate::outcome::Failure;
+use crate::saved;
+
+/// What entries of the history begin with.
+const HISTORY: &str = "history:";
 
 /// The subjects of a comparison.
 pub(crate) enum Subjects {
@@ -25,7 +30,9 @@ pub(crate) fn read(names: &[String], output: Output) -> Result<Subjects, Failure
     if names.iter().filter(|name| *name == "-").count() > 1 {
         return Err(Failure::usage("standard input (-) can be named once only"));
     }
-    let is_path = |name: &&String| name.as_str() == "-" || Path::new(name).exists();
+    let is_path = |name: &&String| {
+        name.as_str() == "-" || Path::new(name).exists() || name.starts_with(HISTORY)
+    };
     match names.iter().filter(is_path).count() {
         0 => cells(names, output),
         paths if paths == names.len() => Ok(Subjects::Sets(sets(names)?)),
@@ -57,8 +64,33 @@ fn sets(names: &[String]) -> Result<Vec<RunSet>, Failure> {
     })
 }
 
-/// One recording, or those of a folder.
+/// The entries of the history with these numbers: `12`, `1-20`.
+fn entries(numbers: &str) -> Result<RunSet, Failure> {
+    let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
+    let number = |text: &str| {
+        text.parse::<i64>().map_err(|_| {
+            let form = format!("expected {HISTORY}NUMBER or {HISTORY}FIRST-LAST");
+            Failure::usage(format!("'{HISTORY}{numbers}': {form}"))
+        })
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    let Some(history) = History::open(&saved::file()?)? else {
+        return Err(Failure::usage(
+            "there is no history yet; hint: noisefloor check --save",
+        ));
+    };
+    let mut set = RunSet::default();
+    for entry in history.entries(first, last)? {
+        set.add_numbers(&entry.run);
+    }
+    Ok(set)
+}
+
+/// One recording, those of a folder, or entries of the history.
 fn set(name: &Path) -> Result<RunSet, Failure> {
+    if let Some(numbers) = name.to_str().and_then(|name| name.strip_prefix(HISTORY)) {
+        return entries(numbers);
+    }
     if name == Path::new("-") {
         let recording = Recording::read(io::stdin().lock(), Path::new("standard input"))?;
         return Ok(RunSet::single(&recording));

@@ -52,7 +52,7 @@ fn entry(key: &str, sets: &[&Variants]) -> String {
 }
 
 /// A fact's group and name, or a parameter's name, in words.
-fn label(key: &str) -> String {
+pub(crate) fn label(key: &str) -> String {
     if let Some(setting) = key.strip_prefix(Variants::SETTING) {
         return printable(&setting.to_owned()).into_owned();
     }

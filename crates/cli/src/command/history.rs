@@ -1,0 +1,191 @@
+//! `history`: the numbers of this machine over time.
+
+use std::collections::BTreeMap;
+
+use clap::Subcommand;
+use history::{Filter, History, RunNumbers, Series};
+use report::{FactsChange, HistoryReport, MetricHistory};
+use report::{history_csv, history_json, history_text};
+use serde_json::Value;
+use stats::{Unit, stretches};
+use units::Cause;
+
+use crate::args::Output;
+use crate::outcome::{Failure, Outcome};
+use crate::printing::{print, print_content, print_json};
+use crate::saved;
+
+/// The metrics that are shown if none is named, of measurements that have them.
+const METRICS: [&str; 2] = ["noise_ppm", "gap_ns_max"];
+/// Of other measurements, so many.
+const METRICS_MAX: usize = 4;
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct HistoryArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<HistoryCommand>,
+    /// Metric to show. Can be repeated [default: noise_ppm and gap_ns_max, or the first ones].
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Vec<String>,
+    /// Kind of measurement: check, noise, run.
+    #[arg(long, value_name = "KIND", default_value = "check")]
+    pub(crate) kind: String,
+    /// Leave out what was taken before that date: 2026-11-26, or a time as in 2026-11-26T06:00:00Z.
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) since: Option<String>,
+    /// Name of the machine [default: this one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+    /// Print comma-separated values: id, taken, metric, value.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryCommand {
+    /// Delete old entries.
+    Prune {
+        /// Delete what was taken before that date: 2026-01-01.
+        #[arg(long, value_name = "DATE", value_parser = date)]
+        before: String,
+    },
+}
+
+pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure> {
+    let file = saved::file()?;
+    let Some(mut history) = History::open(&file)? else {
+        let hint = "hint: noisefloor check --save";
+        let text = format!("there is no history yet ({}); {hint}", file.display());
+        return Err(Failure::usage(text));
+    };
+    if let Some(HistoryCommand::Prune { before }) = &args.command {
+        return prune(&mut history, before, output);
+    }
+    let report = report(args, &history)?;
+    if output.json {
+        print_json(&history_json(&report).map_err(Failure::bug)?)?;
+    } else if args.csv {
+        print_content(&history_csv(&report))?;
+    } else {
+        print(&history_text(&report))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn prune(
+    history: &mut History,
+    before: &str,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let deleted = history.prune(before)?;
+    match output.json {
+        true => print_json(
+            &serde_json::json!({"format": 1, "kind": "history_prune",
+            "deleted": deleted})
+            .to_string(),
+        )?,
+        false => drop(print(&format!("Deleted {deleted} entries.\n"))?),
+    }
+    Ok(Outcome::Done)
+}
+
+fn report(args: &HistoryArgs, history: &History) -> Result<HistoryReport, Failure> {
+    let machine = args.machine.clone().unwrap_or_else(saved::machine);
+    let filter = Filter {
+        machine: machine.clone(),
+        kind: args.kind.clone(),
+        since: args.since.clone(),
+    };
+    let known = history.metrics(&filter)?;
+    if known.is_empty() {
+        return Err(no_entries(history, &filter)?);
+    }
+    let mut metrics = Vec::new();
+    let mut longest = Series::default();
+    for metric in chosen(&args.metric, &known)? {
+        let series = history.series(&filter, &metric)?;
+        let stretches = stretches(&series.values);
+        let rows = series.ids.iter().zip(&series.taken).zip(&series.values);
+        let entries =
+            rows.map(|((id, taken), value)| (*id, taken.clone(), *value)).collect();
+        if series.ids.len() > longest.ids.len() {
+            longest = series;
+        }
+        let unit = RunNumbers::unit(&metric).unwrap_or(Unit::Count);
+        metrics.push(MetricHistory { metric, unit, entries, stretches });
+    }
+    let changes = changes(history, &longest)?;
+    Ok(HistoryReport { machine, kind: args.kind.clone(), metrics, changes })
+}
+
+/// The metrics that were named, or the default ones.
+fn chosen(named: &[String], known: &[String]) -> Result<Vec<String>, Failure> {
+    if let Some(unknown) = named.iter().find(|metric| !known.contains(metric)) {
+        let text = format!(
+            "--metric {unknown}: no entry has it; the metrics are: {}",
+            known.join(", ")
+        );
+        return Err(Failure::usage(text));
+    }
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let usual = METRICS.iter().filter(|metric| known.iter().any(|one| one == *metric));
+    let usual: Vec<String> = usual.map(|metric| (*metric).to_owned()).collect();
+    Ok(match usual.is_empty() {
+        true => known.iter().take(METRICS_MAX).cloned().collect(),
+        false => usual,
+    })
+}
+
+fn no_entries(history: &History, filter: &Filter) -> Result<Failure, Failure> {
+    let kinds = history.kinds(&filter.machine)?;
+    let kinds: Vec<String> =
+        kinds.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
+    let Filter { machine, kind, .. } = filter;
+    Ok(Failure::usage(match kinds.is_empty() {
+        true => format!("the history has no entry of the machine {machine}"),
+        false => {
+            let kinds = kinds.join(", ");
+            format!("the history has no entry of {kind}; --kind: {kinds}")
+        }
+    }))
+}
+
+/// The facts that changed from one entry to the next.
+fn changes(history: &History, series: &Series) -> Result<Vec<FactsChange>, Failure> {
+    let mut changes = Vec::new();
+    for (at, pair) in series.facts.windows(2).enumerate() {
+        if pair[0] == pair[1] {
+            continue;
+        }
+        let [old, new] = [history.facts(pair[0])?, history.facts(pair[1])?]
+            .map(|facts| facts.into_iter().collect::<BTreeMap<String, Value>>());
+        let keys =
+            old.keys().chain(new.keys()).filter(|key| old.get(*key) != new.get(*key));
+        let facts =
+            keys.map(|key| (key.clone(), [old.get(key).cloned(), new.get(key).cloned()]));
+        let (id, taken) = (series.ids[at + 1], series.taken[at + 1].clone());
+        changes.push(FactsChange { id, taken, facts: facts.collect() });
+    }
+    Ok(changes)
+}
+
+/// A date or a time, as text that can be compared with the times of entries.
+fn date(text: &str) -> Result<String, Cause> {
+    let form = "0000-00-00T00:00:00Z";
+    let fits = |(c, form): (char, char)| match form {
+        '0' => c.is_ascii_digit(),
+        other => c == other,
+    };
+    let is_date = text.len() >= "2026-11-26".len()
+        && text.len() <= form.len()
+        && text.chars().zip(form.chars()).all(fits);
+    match is_date {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("expected a date (2026-11-26), or a time as 2026-11-26T06:00:00Z".into())
+        }
+    }
+}
