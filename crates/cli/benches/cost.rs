@@ -51,9 +51,8 @@ fn history() -> Result<(), Box<dyn Error>> {
              FROM entry e, worst w WHERE w.entry = 1 AND e.id > 1;"
     );
     rusqlite::Connection::open(&file)?.execute_batch(&fill)?;
-    let (wall, peak) = median(&["history"])?;
+    let (wall, _) = median(&["history"])?;
     line("history: wall, ms", wall * 1e3, 200.0);
-    line("history: peak, MB", peak, 100.0);
     fs::remove_dir_all(&folder)?;
     Ok(())
 }

@@ -135,7 +135,7 @@ impl Rounds {
 /// Runs all rounds. The recordings are saved in the folders, one for each variant, if there are any.
 ///
 /// # Errors
-/// The first run failed, or nothing could be started. A failure after that is printed.
+/// The first run failed. A failure after that is printed, and the runs before it are returned.
 pub(crate) fn repeat(
     plan: &Plan,
     folders: &mut [SetFolder],
@@ -144,7 +144,7 @@ pub(crate) fn repeat(
     let next = repetition.all_rounds();
     repetition.line.clear();
     let Repetition { sets, mut doubts, mut outcome, .. } = repetition;
-    match next? {
+    match next {
         Next::Continue => {}
         Next::Interrupted => {
             let runs: usize = sets.iter().map(RunSet::runs).sum();
@@ -184,6 +184,8 @@ struct Repetition<'a> {
 
 impl<'a> Repetition<'a> {
     fn new(plan: &'a Plan, folders: &'a mut [SetFolder]) -> Result<Self, Failure> {
+        let places = folders.iter().map(|folder| Some(folder.path()));
+        places.chain([None]).for_each(child::remove_left_behind);
         Ok(Self {
             plan,
             folders,
@@ -200,14 +202,14 @@ impl<'a> Repetition<'a> {
     }
 
     /// The runs that are not recorded, then all rounds.
-    fn all_rounds(&mut self) -> Result<Next, Failure> {
+    fn all_rounds(&mut self) -> Next {
         let plan = self.plan;
         for _ in 0..plan.warmup {
             for variant in 0..plan.variants.len() {
                 self.draw("warm-up", variant);
-                let next = self.run(variant, None)?;
+                let next = self.run(variant, None);
                 if !matches!(next, Next::Continue) {
-                    return Ok(next);
+                    return next;
                 }
             }
         }
@@ -220,13 +222,13 @@ impl<'a> Repetition<'a> {
                 let settings = plan.variants[variant].settings.clone();
                 let repeat = Repeat { settings, round, place, seed: plan.seed };
                 self.draw(&self.plan.rounds.label(round), variant);
-                let next = self.run(variant, Some(repeat))?;
+                let next = self.run(variant, Some(repeat));
                 if !matches!(next, Next::Continue) {
-                    return Ok(next);
+                    return next;
                 }
             }
         }
-        Ok(Next::Continue)
+        Next::Continue
     }
 
     fn draw(&mut self, what: &str, variant: usize) {
@@ -238,28 +240,30 @@ impl<'a> Repetition<'a> {
     }
 
     /// One run, after a pause and the command that prepares it. Without `repeat` it is not recorded.
-    fn run(&mut self, variant: usize, repeat: Option<Repeat>) -> Result<Next, Failure> {
+    fn run(&mut self, variant: usize, repeat: Option<Repeat>) -> Next {
+        self.try_run(variant, repeat).unwrap_or_else(Next::Failed)
+    }
+
+    fn try_run(
+        &mut self,
+        variant: usize,
+        repeat: Option<Repeat>,
+    ) -> Result<Next, Failure> {
         if !std::mem::take(&mut self.is_first) {
             self.forwarding.pause(self.plan.pause).map_err(Failure::refused)?;
         }
         if self.forwarding.is_interrupted() {
             return Ok(Next::Interrupted);
         }
-        if let Some(command) = &self.plan.prepare
-            && let Err(why) = prepare(command, self.plan.shows_output)
-        {
-            return Ok(Next::Failed(why));
-        }
-        let tunings = &self.plan.variants[variant].tunings;
-        let lease = match tunings.as_slice() {
-            [] => None,
-            tunings => match TuningLease::begin(tunings, &self.facts) {
-                Ok(lease) => Some(lease),
-                Err(why) => return Ok(Next::Failed(why.into())),
-            },
-        };
+        let prepare = |command| prepare(command, self.plan.shows_output);
+        self.plan.prepare.as_ref().map_or(Ok(()), prepare)?;
         let folder = self.folders.get(variant).map(SetFolder::path);
         let child = Child::new(self.plan, folder)?;
+        let tunings = &self.plan.variants[variant].tunings;
+        let lease = match tunings.is_empty() {
+            true => None,
+            false => Some(TuningLease::begin(tunings, &self.facts)?),
+        };
         let finished = child.run(&mut self.forwarding);
         self.restore(lease)?;
         let finished = finished?;
@@ -267,9 +271,10 @@ impl<'a> Repetition<'a> {
             return Ok(Next::Interrupted);
         }
         match finished {
-            Finished::Failed(why) => Ok(Next::Failed(why)),
+            Finished::Failed(why) => Err(why),
             Finished::Saved { recording, outcome } => {
-                self.add(variant, repeat, recording, outcome)
+                self.add(variant, repeat, recording, outcome)?;
+                Ok(Next::Continue)
             }
         }
     }
@@ -295,12 +300,10 @@ impl<'a> Repetition<'a> {
         repeat: Option<Repeat>,
         mut recording: Box<Recording>,
         outcome: Outcome,
-    ) -> Result<Next, Failure> {
-        if let Some(why) = self.failure(&recording) {
-            return Ok(Next::Failed(why));
-        }
+    ) -> Result<(), Failure> {
+        self.failure(&recording).map_or(Ok(()), Err)?;
         if repeat.is_none() {
-            return Ok(Next::Continue);
+            return Ok(());
         }
         recording.repeat = repeat;
         if let Some(folder) = self.folders.get_mut(variant) {
@@ -313,7 +316,7 @@ impl<'a> Repetition<'a> {
         if self.outcome == Outcome::Done {
             self.outcome = outcome;
         }
-        Ok(Next::Continue)
+        Ok(())
     }
 
     /// Why the program of a run failed, if that matters.

@@ -173,12 +173,14 @@ impl History {
     /// The version of the schema; 0 for an empty file.
     fn schema(&self) -> Result<i64, Error> {
         let failed = |error: rusqlite::Error| Error::of(&self.file, &error);
-        let version: i64 = pragma(&self.connection, "user_version").map_err(failed)?;
-        let application: i64 =
-            pragma(&self.connection, "application_id").map_err(failed)?;
+        // All of one moment: another process may create the tables now.
+        let reading = self.connection.unchecked_transaction().map_err(failed)?;
+        let version: i64 = pragma(&reading, "user_version").map_err(failed)?;
+        let application: i64 = pragma(&reading, "application_id").map_err(failed)?;
         let tables = "SELECT count(*) FROM sqlite_master";
         let tables: i64 =
-            self.connection.query_row(tables, [], |row| row.get(0)).map_err(failed)?;
+            reading.query_row(tables, [], |row| row.get(0)).map_err(failed)?;
+        drop(reading);
         match (version, application) {
             (0, 0) if tables == 0 => Ok(0),
             (1..=SCHEMA, APPLICATION) => Ok(version),

@@ -58,7 +58,7 @@ fn values(file: &Path) -> Vec<f64> {
 /// Starts a process that appends so many entries.
 fn child(file: &Path, count: u32) -> Child {
     let mut own = Command::new(std::env::current_exe().unwrap());
-    own.args(["--ignored", "--exact", "appends"]).env(FILE, file);
+    own.args(["--ignored", "--exact", "--nocapture", "appends"]).env(FILE, file);
     own.env(COUNT, count.to_string()).stdout(Stdio::null());
     own.spawn().unwrap()
 }

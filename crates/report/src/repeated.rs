@@ -89,8 +89,10 @@ impl<'a> Result<'a> {
     /// `None` without runs of a program.
     fn of(variant: Option<&'a str>, set: &'a RunSet) -> Option<Self> {
         let programs = &set.programs;
-        let times =
-            set.spreads().into_iter().find(|one| one.metric() == Some("run_ns"))?;
+        let times = set
+            .spreads()
+            .into_iter()
+            .find(|one| one.quantity.metric() == Some("run_ns"))?;
         let mean = |time: fn(&ProgramRun) -> Nanos| {
             programs.iter().map(|run| time(run).as_secs_f64()).sum::<f64>()
                 / programs.len() as f64

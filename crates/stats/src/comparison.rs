@@ -68,6 +68,24 @@ pub enum Quantity {
     },
 }
 
+impl Quantity {
+    /// The key of a metric; `None` for a culprit.
+    pub fn metric(&self) -> Option<&str> {
+        match self {
+            Self::Metric { metric, .. } => Some(metric),
+            Self::Culprit { .. } => None,
+        }
+    }
+
+    /// The CPU of a metric.
+    pub fn cpu(&self) -> Option<Cpu> {
+        match self {
+            Self::Metric { cpu, .. } => *cpu,
+            Self::Culprit { .. } => None,
+        }
+    }
+}
+
 /// The values of a metric or culprit in two sets of runs, compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
@@ -195,18 +213,12 @@ impl Compared {
 
     /// The key of its metric; `None` for a culprit.
     pub fn metric(&self) -> Option<&str> {
-        match &self.quantity {
-            Quantity::Metric { metric, .. } => Some(metric),
-            Quantity::Culprit { .. } => None,
-        }
+        self.quantity.metric()
     }
 
     /// Its CPU, if it is a metric of one.
     pub fn cpu(&self) -> Option<Cpu> {
-        match self.quantity {
-            Quantity::Metric { cpu, .. } => cpu,
-            Quantity::Culprit { .. } => None,
-        }
+        self.quantity.cpu()
     }
 
     /// Whether a difference is reported.

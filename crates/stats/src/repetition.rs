@@ -8,7 +8,7 @@ pub use order::balanced_order;
 pub use program_run::ProgramRun;
 
 use serde::Serialize;
-use units::{Cpu, Ppm};
+use units::Ppm;
 
 use crate::comparison::sample::Sample;
 use crate::{Quantity, RunSet, Unit};
@@ -54,14 +54,14 @@ pub struct RunSpread {
 impl RunSet {
     /// The spread of each metric, CPU by CPU.
     pub fn spreads(&self) -> Vec<RunSpread> {
-        self.all_spreads().filter(|one| one.metric().is_some()).collect()
+        self.all_spreads().filter(|one| one.quantity.metric().is_some()).collect()
     }
 
     /// The share of their time that runs lost to each culprit, in descending order of the mean; empty if
     /// single events were not traced.
     pub fn culprit_spreads(&self) -> Vec<RunSpread> {
         let mut culprits: Vec<RunSpread> =
-            self.all_spreads().filter(|one| one.metric().is_none()).collect();
+            self.all_spreads().filter(|one| one.quantity.metric().is_none()).collect();
         culprits.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         culprits
     }
@@ -72,22 +72,6 @@ impl RunSet {
 }
 
 impl RunSpread {
-    /// The key of its metric; `None` for a culprit.
-    pub fn metric(&self) -> Option<&str> {
-        match &self.quantity {
-            Quantity::Metric { metric, .. } => Some(metric),
-            Quantity::Culprit { .. } => None,
-        }
-    }
-
-    /// The CPU of its metric.
-    pub fn cpu(&self) -> Option<Cpu> {
-        match self.quantity {
-            Quantity::Metric { cpu, .. } => cpu,
-            Quantity::Culprit { .. } => None,
-        }
-    }
-
     /// `None` without values.
     fn of(sample: &Sample) -> Option<Self> {
         let mut values = sample.values.clone();

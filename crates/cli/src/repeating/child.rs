@@ -1,8 +1,10 @@
 //! One run: noisefloor as a child process, and the recording that it saved.
 
 use std::collections::VecDeque;
+use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -23,6 +25,10 @@ const MESSAGES_MAX: usize = 16 << 10;
 /// How long to wait for messages after the run has ended: a process that it left behind may hold the
 /// pipe.
 const MESSAGES_WAIT: Duration = Duration::from_millis(200);
+/// The beginning of the names of folders that recordings are first saved in, and the file that a
+/// process locks there.
+const PREFIX: &str = ".noisefloor-run-";
+const LOCK: &str = "lock";
 /// The time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -31,6 +37,8 @@ pub(crate) struct Child<'a> {
     plan: &'a Plan,
     /// Holds its recording.
     folder: TempDir,
+    /// Locked as long as this process lives.
+    _lock: Option<File>,
 }
 
 /// A run that has ended.
@@ -45,16 +53,13 @@ impl<'a> Child<'a> {
     /// A run whose recording is first saved in a folder of its own, on the file system of the given
     /// one.
     pub(crate) fn new(plan: &'a Plan, beside: Option<&Path>) -> Result<Self, Failure> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".noisefloor-");
-        let folder = match beside {
-            Some(folder) => builder.tempdir_in(folder),
-            None => builder.tempdir(),
-        };
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place(beside));
         let folder = folder.map_err(|error| {
             Failure::refused(format!("failed to create a temporary folder: {error}"))
         })?;
-        Ok(Self { plan, folder })
+        // A kernel without file locks leaves it behind if this process is killed.
+        let _lock = isolate::try_lock(&folder.path().join(LOCK)).unwrap_or(None);
+        Ok(Self { plan, folder, _lock })
     }
 
     /// Runs it, and reads its recording.
@@ -93,8 +98,35 @@ impl<'a> Child<'a> {
             say_lines(&messages);
         }
         let recording = Box::new(Recording::load(&file)?);
-        let outcome = status.code().and_then(Outcome::of_code);
-        Ok(Finished::Saved { recording, outcome: outcome.unwrap_or(Outcome::Done) })
+        // The exit code of `run` is the program's.
+        let own = status.code().filter(|_| !self.plan.measurement.is_run);
+        let outcome = own.and_then(Outcome::of_code).unwrap_or(Outcome::Done);
+        Ok(Finished::Saved { recording, outcome })
+    }
+}
+
+/// The folder in which recordings are first saved.
+fn place(beside: Option<&Path>) -> PathBuf {
+    beside.map_or_else(std::env::temp_dir, Path::to_owned)
+}
+
+/// Removes the folders of killed processes of this user.
+pub(crate) fn remove_left_behind(beside: Option<&Path>) {
+    for entry in fs::read_dir(place(beside)).into_iter().flatten().flatten() {
+        let is_named =
+            entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        // A link is not a directory here.
+        let is_own = |found: fs::Metadata| {
+            found.is_dir() && found.uid() == rustix::process::geteuid().as_raw()
+        };
+        if !is_named || !entry.metadata().is_ok_and(is_own) {
+            continue;
+        }
+        let lock = entry.path().join(LOCK);
+        if lock.exists() && matches!(isolate::try_lock(&lock), Ok(Some(_))) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -113,7 +113,9 @@ fn programs_fail() {
     let said = text(&output.stderr);
     assert!(said.contains("it failed") && said.contains("exit code 3"), "{said}");
     let ignored = [&["-n", "3", "-i", "--json", "run"], &failing[..]].concat();
-    let report: Value = serde_json::from_slice(&repeat(&ignored).stdout).unwrap();
+    let output = repeat(&ignored);
+    assert_eq!(code(&output), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["results"][0]["exit_codes"], serde_json::json!([3, 3, 3]));
     let missing = repeat(&["-n", "3", "run", "./no-such-program"]);
     assert_eq!(code(&missing), 3);
@@ -192,6 +194,31 @@ fn ctrl_c_ends_the_runs() {
     let saved = files(&set);
     assert_eq!(report["sets"][0]["runs"], saved.len());
     assert!(saved.iter().all(|file| file.ends_with(".json")), "{saved:?}");
+}
+
+/// Check that the temporary folder of a killed process is removed by the next one.
+#[test]
+fn nothing_is_left_behind() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    let hidden = || {
+        let is_hidden = |file: &String| file.starts_with('.');
+        set.exists().then(|| files(&set).into_iter().filter(is_hidden).count())
+    };
+    let args = ["repeat", "-n", "1000", "--pause", "0", "-o", set.to_str().unwrap()];
+    let run = ["run", "sleep", "0.1"];
+    let mut child = spawn(&[&args[..], &run].concat());
+    let begin = Instant::now();
+    while hidden() != Some(1) && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(hidden(), Some(1));
+    let output = repeat(&["-n", "1", "-o", set.to_str().unwrap(), "run", "true"]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(hidden(), Some(0));
 }
 
 /// Check that usage errors come before the first run, and leave no folder.

@@ -94,7 +94,7 @@ fn culprits_table(spreads: &[RunSpread], width: usize) -> String {
 }
 
 fn table(spreads: &[RunSpread], space: usize) -> String {
-    let has_cpus = spreads.iter().any(|one| one.cpu().is_some());
+    let has_cpus = spreads.iter().any(|one| one.quantity.cpu().is_some());
     let mut heads = vec![("metric", Side::Left)];
     heads.extend(has_cpus.then_some(("CPU", Side::Right)));
     let numbers = ["median", "from", "to", "min", "max", "spread"];
@@ -105,8 +105,11 @@ fn table(spreads: &[RunSpread], space: usize) -> String {
         let bounds = [0, 1].map(|bound| {
             number::any(one.median_interval, |interval| value(interval[bound]))
         });
-        let mut row = vec![printable(one.metric().unwrap_or_default()).into_owned()];
-        row.extend(has_cpus.then(|| number::any(one.cpu(), |cpu| cpu.to_string())));
+        let mut row =
+            vec![printable(one.quantity.metric().unwrap_or_default()).into_owned()];
+        row.extend(
+            has_cpus.then(|| number::any(one.quantity.cpu(), |cpu| cpu.to_string())),
+        );
         row.push(value(one.median));
         row.extend(bounds);
         row.extend([one.min, one.max].map(value));
