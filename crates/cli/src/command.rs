@@ -58,6 +58,10 @@ Exit codes:
 With lab check --source: 125 if the source does not build or boot; 128 + N
 instead of 2, 3, 4 and 70.";
 
+/// The commands whose recordings can be repeated.
+const MEASUREMENTS: &str = "check, noise, ticks, latency, jitter, slices, wakers, guests, nohz test, \
+                        nohz stress or run";
+
 /// Measure OS noise and scheduling jitter on Linux, attribute it to its sources, isolate CPUs
 /// reversibly, and compare kernels exactly.
 ///
@@ -270,9 +274,44 @@ Examples:
     Generate(GenerateArgs),
 }
 
+impl Command {
+    /// Whether a measurement is saved with -o, and appended to the history; `None` for other commands.
+    pub(crate) fn is_saved(&self) -> Option<(bool, bool)> {
+        let (output, saving) = match self {
+            Self::Check(CheckArgs { place, .. })
+            | Self::Ticks(TicksArgs { place, .. })
+            | Self::Noise(NoiseArgs { place, .. })
+            | Self::Latency(LatencyArgs { place, .. }) => (&place.output, place.saving),
+            Self::Jitter(jitter) => (&jitter.output, jitter.saving),
+            Self::Wakers(wakers) => (&wakers.output, wakers.saving),
+            Self::Guests(guests) => (&guests.output, guests.saving),
+            Self::Run(run) => (&run.output, run.saving),
+            Self::Nohz(NohzCommand::Test(test)) => {
+                (&test.place.output, test.place.saving)
+            }
+            Self::Nohz(NohzCommand::Stress(stress)) => {
+                (&stress.place.output, stress.place.saving)
+            }
+            Self::Slices(slices) => {
+                return Some((!slices.output.is_empty(), slices.saving.save));
+            }
+            Self::Facts(_)
+            | Self::Restore
+            | Self::Report(_)
+            | Self::Compare(_)
+            | Self::History(_)
+            | Self::Repeat(_)
+            | Self::Try(_)
+            | Self::Lab(_)
+            | Self::Generate(_) => return None,
+        };
+        Some((output.is_some(), saving.save))
+    }
+}
+
 /// Runs a command.
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
-    let save = measurement::is_saved(&command).is_some_and(|(_, save)| save);
+    let save = command.is_saved().is_some_and(|(_, save)| save);
     let output = Output { save, ..output };
     match command {
         Command::Check(check) => check::run(&check, output),

@@ -51,6 +51,8 @@ use crate::printing::say;
 use crate::remarks::Remarks;
 
 fn main() -> ExitCode {
+    // Started again through /proc/self/exe, it would be called `exe`.
+    let _ = rustix::thread::set_name(c"noisefloor");
     let ended = catch_unwind(AssertUnwindSafe(|| run(command_line::parse())));
     match ended {
         Ok(Ok(outcome)) => outcome.into(),

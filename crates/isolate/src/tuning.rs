@@ -106,7 +106,7 @@ impl Group {
 impl Tuning {
     /// A feature with `on` or `off`, a tunable with an integer in the kernel's unit (nanoseconds
     /// if its name ends in `_ns`), `preempt` with one of the kernel's models; a sysctl
-    /// (`vm.stat_interval`), the path of a file, or a group of [`machine`].
+    /// (`vm.stat_interval`), the path of a file, or the name of several files (`governor`).
     ///
     /// # Errors
     /// `Kind::Tuning`: no kernel has a setting with such a name, or such a value.

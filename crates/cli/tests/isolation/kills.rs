@@ -131,6 +131,13 @@ fn tried(cpu: &str) -> Vec<String> {
         tried.push(format!("workqueues={other}"));
     }
     tried.push(format!("irqs={other}"));
+    let partition = format!("partition={cpu}");
+    let once = ["try", &partition, "-n", "1", "--", "noise", "-c", cpu, "-d", "1ms"];
+    let made = output(&once);
+    match made.status.success() {
+        true => tried.push(partition),
+        false => println!("not tried here: {}", text(&made.stderr)),
+    }
     tried
 }
 

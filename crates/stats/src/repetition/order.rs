@@ -17,25 +17,24 @@ use crate::random::below;
 /// if there is a variant.
 pub fn balanced_order(variants: usize, seed: u32) -> impl Iterator<Item = Vec<usize>> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed.into());
-    let blocks = if variants == 0 { 0 } else { u32::MAX };
-    (0..blocks).flat_map(move |number| block(variants, number % 2 == 1, &mut random))
+    let pairs = if variants == 0 { 0 } else { u32::MAX };
+    (0..pairs).flat_map(move |_| two_blocks(variants, &mut random))
 }
 
-/// As many rounds as there are variants.
-fn block(
-    variants: usize,
-    is_mirrored: bool,
-    random: &mut Xoshiro256PlusPlus,
-) -> Vec<Vec<usize>> {
+/// Two blocks, the second with mirrored rounds, so that both together are balanced for an odd number of
+/// variants, too.
+fn two_blocks(variants: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<usize>> {
     let parts = shuffled(variants, random);
-    let mut places: Vec<usize> = zigzag(variants).collect();
-    if is_mirrored {
-        places.reverse();
+    let places: Vec<usize> = zigzag(variants).collect();
+    let mirrored: Vec<usize> = places.iter().rev().copied().collect();
+    let mut rounds = Vec::new();
+    for places in [places, mirrored] {
+        let round = |shift: usize| -> Vec<usize> {
+            places.iter().map(|place| parts[(place + shift) % variants]).collect()
+        };
+        rounds.extend(shuffled(variants, random).into_iter().map(round));
     }
-    let round = |shift: usize| {
-        places.iter().map(|place| parts[(place + shift) % variants]).collect()
-    };
-    shuffled(variants, random).into_iter().map(round).collect()
+    rounds
 }
 
 /// The numbers 0, 1, n - 1, 2, n - 2, ...: the differences of neighbours are all different.
