@@ -261,8 +261,9 @@ fn nohup_is_kept() {
     let _turn = turn();
     let cpu = first_cpu();
     let line = format!("trap '' HUP; exec {TOOL} noise -d 1h -c {cpu} --json");
-    let child = Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).spawn();
-    let child = child.unwrap();
+    let mut shell = Command::new("sh");
+    environment::with_own_claims(&mut shell);
+    let child = shell.args(["-c", &line]).stdout(Stdio::piped()).spawn().unwrap();
     wait_for_spinners(&child, 1);
     signal(&child, libc::SIGHUP);
     std::thread::sleep(Duration::from_millis(300));
