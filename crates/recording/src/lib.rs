@@ -74,6 +74,11 @@ impl Recording {
         Self { taken, tool, facts, body, doubts, repeat: None }
     }
 
+    /// When it was taken, in seconds since 1970; `None` if that is not RFC 3339.
+    pub fn taken_seconds(&self) -> Option<i64> {
+        self.taken.parse().ok().map(jiff::Timestamp::as_second)
+    }
+
     /// The current time as in recordings: RFC 3339, UTC, whole seconds.
     pub fn moment() -> String {
         jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -1,5 +1,7 @@
 //! `check`: overview of this machine.
 
+use std::path::PathBuf;
+
 use ::facts::Facts;
 use recording::{CheckSpec, Spec};
 use session::{Plan, Threads, Trace};
@@ -7,6 +9,7 @@ use units::{CpuSet, Nanos};
 
 use crate::args::{Limits, Output, Source, Where, seconds};
 use crate::claiming::Claiming;
+use crate::destination::Destination;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 
@@ -20,6 +23,10 @@ pub(crate) struct CheckArgs {
     /// Duration of the count of timer interrupts before that, while noisefloor sleeps.
     #[arg(long, value_name = "TIME", default_value = "4", value_parser = seconds)]
     pub(crate) rest: Nanos,
+    /// Write the metrics to FILE in Prometheus' text format, for node_exporter's textfile collector
+    /// (FILE.prom).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prometheus: Option<PathBuf>,
     /// Event source [default: the best available].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Source>,
@@ -30,7 +37,9 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = output.beside(args.place.destination())?;
+    let prometheus = args.prometheus.as_deref();
+    let prometheus = prometheus.map(|file| Destination::new("--prometheus", file));
+    let output = output.beside(args.place.destination().into_iter().chain(prometheus))?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
     let source = args.source.map(Source::of_recording);
@@ -39,7 +48,10 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let plan = Plan { access, trace, ..plan };
     let recording = measuring::measure(plan, output)?;
     let text = || ::report::text(&recording);
-    let outcome = measuring::finish(&recording, &args.place, output, text)?;
+    let outcome = measuring::finish(&recording, &args.place, output, text);
+    let metrics = prometheus.map(|to| to.write(&::report::prometheus_text(&recording)));
+    let outcome = outcome?;
+    metrics.transpose()?;
     Ok(measuring::judge(outcome, &recording, &args.limits.of_noise()))
 }
 

@@ -15,6 +15,7 @@ mod jitter;
 mod latency;
 mod occupied;
 mod printing;
+mod prometheus;
 mod repeat;
 mod run;
 mod slices;
