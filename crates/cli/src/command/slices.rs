@@ -56,9 +56,9 @@ pub(crate) struct SlicesArgs {
     /// Run the processes as SCHED_BATCH.
     #[arg(long)]
     pub(crate) batch: bool,
-    /// Also measure with this scheduler setting: a feature (WAKEUP_PREEMPTION=off) or a tunable
-    /// (base_slice_ns=3000000); several, separated by commas, are one variant. Can be repeated, one
-    /// variant each (root).
+    /// Also measure with this setting, as for `try`: a scheduler feature (WAKEUP_PREEMPTION=off), a
+    /// tunable (base_slice_ns=3000000), a sysctl; several, separated by commas, are one variant. Can
+    /// be repeated, one variant each (root).
     #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = step)]
     pub(crate) steps: Vec<Step>,
     /// Number of rounds [default: 3 with --step, else 1].

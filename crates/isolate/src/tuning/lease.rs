@@ -15,6 +15,7 @@ use crate::error::{Error, Kind};
 use crate::settings::change::{Change, To};
 use crate::settings::lease::{Lease, state_path};
 use crate::settings::restoration::RestoredSetting;
+use crate::settings::setting::Setting;
 use crate::thread::affinities::Affinities;
 use crate::tuning::Tuning;
 use crate::tuning::tunables::{Request, requests};
@@ -85,7 +86,15 @@ fn check(request: &Request) -> Result<(), Error> {
         return Ok(());
     }
     for Change { setting, to } in &request.changes {
+        // Of a cgroup, the calls that change it have succeeded.
+        let is_file = matches!(
+            setting,
+            Setting::File(_) | Setting::Feature { .. } | Setting::Choice(_)
+        );
         let To::Value(value) = to else { continue };
+        if !is_file {
+            continue;
+        }
         let why: Cause = match setting.read() {
             Ok(shown) if is_same(&shown, value) => continue,
             Ok(shown) => format!("the kernel made it {shown}").into(),
