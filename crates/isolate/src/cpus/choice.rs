@@ -12,6 +12,7 @@ use rustix::thread::gettid;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
+use crate::thread::partition_entry::has_partition;
 use crate::thread::{affinity_of, pin, restrict_thread};
 
 /// The CPUs to measure: the requested ones if this process may use all of them, or all allowed
@@ -95,10 +96,11 @@ fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
 }
 
 /// Whether the affinity or the cpuset excludes this process from a CPU; the affinity does not
-/// matter for isolated CPUs.
+/// matter for isolated CPUs, and for those in a partition of noisefloor (`try partition=1`).
 fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
     let is_possible = may_run_on(cpu) || may_enter(cpu);
-    if is_possible && facts.set_apart().contains(cpu) {
+    let is_apart = facts.set_apart().contains(cpu) || has_partition(&cpu.into());
+    if is_possible && is_apart {
         return Ok(());
     }
     if is_possible {

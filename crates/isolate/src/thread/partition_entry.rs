@@ -1,6 +1,7 @@
 //! Moving one thread into an isolated partition.
 
 use std::ffi::CString;
+use std::path::Path;
 
 use units::CpuSet;
 
@@ -10,6 +11,11 @@ pub(crate) const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"
 /// The name of a partition's cgroup.
 pub(crate) fn name(cpus: &CpuSet) -> String {
     format!("noisefloor-{cpus}")
+}
+
+/// Whether there is a partition of exactly these CPUs.
+pub(crate) fn has_partition(cpus: &CpuSet) -> bool {
+    MOUNTS.iter().any(|mount| Path::new(mount).join(name(cpus)).is_dir())
 }
 
 /// The `cgroup.threads` file of a partition, prepared so that writing to it does not allocate.
