@@ -3,7 +3,6 @@
 pub(crate) mod output;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use recording::{Step, StepSetting};
 use stats::Limit;
@@ -114,7 +113,7 @@ pub(crate) fn setting(text: &str) -> Result<StepSetting, Cause> {
         format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
     })?;
     let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
-    isolate::Tuning::from_str(&format!("{name}={value}"))?;
+    isolate::Tuning::parse(&name, &value)?;
     Ok(StepSetting { name, value })
 }
 

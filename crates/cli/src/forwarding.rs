@@ -1,8 +1,9 @@
-//! A child process that gets the signals sent to this one, until it has ended.
+//! A child process, mostly noisefloor again, that gets the signals sent to this one until it has ended.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ExitStatus};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
+use crate::outcome::Failure;
 use crate::terminal::heeded;
 
 const FORWARDED: [(i32, Signal); 3] =
@@ -100,6 +102,22 @@ impl Forwarding {
             _ => Ok(true),
         }
     }
+}
+
+/// This program, to be started again. The link refers to it even if its file was replaced.
+pub(crate) fn own_program() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("noisefloor");
+    command
+}
+
+/// Starts it: it ends with this process, and is no target of Ctrl-C.
+pub(crate) fn start_again(command: &mut Command) -> Result<Child, Failure> {
+    isolate::tether(command, None);
+    let started = command.spawn();
+    started.map_err(|error| {
+        Failure::refused(format!("failed to start noisefloor again: {error}"))
+    })
 }
 
 /// Sends a signal. The child may have ended, and is then waited for; a stopped process would not

@@ -9,9 +9,9 @@ use std::env;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
+use std::os::unix::process::{ExitStatusExt, parent_id};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 
 use rustix::process::{Signal, kill_process};
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
@@ -19,7 +19,7 @@ use signal_hook::low_level::signal_name;
 
 use units::Nanos;
 
-use crate::forwarding::Forwarding;
+use crate::forwarding::{Forwarding, own_program, start_again};
 use crate::outcome::{Failure, Outcome};
 use crate::printing;
 use crate::terminal::INTERRUPTED;
@@ -84,9 +84,7 @@ impl Supervisor {
         more: Option<&str>,
     ) -> Result<Outcome, Failure> {
         let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
-        let mut child = start(its_end, more).map_err(|error| {
-            Failure::refused(format!("failed to start noisefloor again: {error}"))
-        })?;
+        let mut child = start(its_end, more)?;
         let ended = self.0.until_ended(&mut child, None).map_err(Failure::refused)?;
         let status = ended.ok_or_else(|| Failure::bug("a wait without a limit ended"))?;
         end.set_nonblocking(true).map_err(Failure::refused)?;
@@ -98,14 +96,12 @@ impl Supervisor {
     }
 }
 
-fn start(its_end: UnixStream, more: Option<&str>) -> io::Result<Child> {
-    // The link refers to this program even if its file was replaced.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("noisefloor").args(env::args_os().skip(1)).args(more);
+fn start(its_end: UnixStream, more: Option<&str>) -> Result<Child, Failure> {
+    let mut command = own_program();
+    command.args(env::args_os().skip(1)).args(more);
     command.env(SUPERVISOR, std::process::id().to_string());
     command.stdin(OwnedFd::from(its_end));
-    isolate::tether(&mut command, None);
-    command.spawn()
+    start_again(&mut command)
 }
 
 fn outcome(

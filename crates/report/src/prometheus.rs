@@ -42,22 +42,24 @@ fn head(text: &mut String, name: &str, help: &str) {
 
 /// `gap_ns_max` becomes `noisefloor_gap_max_seconds`.
 fn name(metric: &Metric) -> String {
-    let (own, unit) = match metric.about.unit {
-        Unit::Ns => ("ns", "_seconds"),
-        Unit::Ppm => ("ppm", "_ratio"),
-        Unit::Hz => ("hz", "_hertz"),
-        Unit::Instructions | Unit::Count => ("", ""),
-    };
+    let (own, unit, _) = base_unit(metric.about.unit);
     let words = metric.key.split('_').filter(|word| *word != own);
     format!("noisefloor_{}{unit}", words.collect::<Vec<_>>().join("_"))
 }
 
 /// The value in the base unit.
 fn value(metric: &Metric) -> f64 {
-    match metric.about.unit {
-        Unit::Ns => metric.value / 1e9,
-        Unit::Ppm => metric.value / 1e6,
-        Unit::Hz | Unit::Instructions | Unit::Count => metric.value,
+    let (_, _, parts) = base_unit(metric.about.unit);
+    metric.value / parts
+}
+
+/// The unit in our keys, the base unit at the end of names, and how many of ours are one of it.
+fn base_unit(unit: Unit) -> (&'static str, &'static str, f64) {
+    match unit {
+        Unit::Ns => ("ns", "_seconds", 1e9),
+        Unit::Ppm => ("ppm", "_ratio", 1e6),
+        Unit::Hz => ("hz", "_hertz", 1.0),
+        Unit::Instructions | Unit::Count => ("", "", 1.0),
     }
 }
 

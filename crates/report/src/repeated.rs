@@ -93,17 +93,13 @@ impl<'a> Result<'a> {
             .spreads()
             .into_iter()
             .find(|one| one.quantity.metric() == Some("run_ns"))?;
-        let mean = |time: fn(&ProgramRun) -> Nanos| {
-            programs.iter().map(|run| time(run).as_secs_f64()).sum::<f64>()
-                / programs.len() as f64
-        };
         Some(Self {
             command: &programs.first()?.command,
             mean: seconds(times.mean),
             stddev: times.stddev.map(seconds),
             median: seconds(times.median),
-            user: mean(|run| run.user_ns),
-            system: mean(|run| run.system_ns),
+            user: ProgramRun::mean_secs(programs, |run| run.user_ns),
+            system: ProgramRun::mean_secs(programs, |run| run.system_ns),
             min: seconds(times.min),
             max: seconds(times.max),
             times: programs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect(),

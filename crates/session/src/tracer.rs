@@ -63,8 +63,9 @@ impl Tracer {
         match self {
             Self::Nothing => Ok(measure(plan, control, observer)?),
             Self::Events(watcher, stores) => {
+                let has_events = watcher.source() != Source::Proc;
                 let watching = watcher.begin();
-                let before = gaps_before(plan);
+                let before = has_events.then(|| gaps_before(plan)).flatten();
                 let measured = measure(plan, control, observer);
                 let events = watching.end();
                 let mut recording = measured?;

@@ -9,7 +9,10 @@
 //! Cannot see a change that takes less than a few values at the end, or a slow drift as such: that is
 //! divided into steps.
 
-use crate::comparison::{dependence, ranks};
+use units::Ppm;
+
+use crate::comparison::{Statistic, dependence, ranks};
+use crate::metrics::relative;
 
 /// The probability that a series without a change is divided.
 const FALSE_ALARMS: f64 = 0.05;
@@ -29,6 +32,13 @@ pub struct Stretch {
     pub p_value: Option<f64>,
 }
 
+impl Stretch {
+    /// By how much its median differs from that of an earlier part; `None` if that is 0.
+    pub fn change_since(&self, before: &Self) -> Option<Ppm> {
+        relative(self.median, before.median)
+    }
+}
+
 /// The parts of a series between its change points, in order; none without values. Values must not
 /// be NaN.
 pub fn stretches(values: &[f64]) -> Vec<Stretch> {
@@ -38,7 +48,7 @@ pub fn stretches(values: &[f64]) -> Vec<Stretch> {
         .chain(changes.iter().map(|(at, p_value)| (*at, Some(*p_value))));
     let ends = changes.iter().map(|(at, _)| *at).chain([values.len()]);
     let stretch = |((begin, p_value), end): ((usize, Option<f64>), usize)| {
-        let median = median(&values[begin..end])?;
+        let median = Statistic::Median.of(&values[begin..end])?;
         Some(Stretch { begin, end, median, p_value })
     };
     begins.zip(ends).filter_map(stretch).collect()
@@ -73,20 +83,6 @@ fn change(values: &[f64]) -> Option<(usize, f64)> {
     let variance = (n.powi(3) + n.powi(2)) / 6.0 * inflation;
     let p_value = (2.0 * (-largest.powi(2) / variance).exp()).min(1.0);
     (p_value <= FALSE_ALARMS).then_some((at, p_value))
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    if values.is_empty() {
-        return None;
-    }
-    let mut values = values.to_vec();
-    let middle = values.len() / 2;
-    let upper = *values.select_nth_unstable_by(middle, f64::total_cmp).1;
-    if values.len() % 2 == 1 {
-        return Some(upper);
-    }
-    let lower = values[..middle].iter().copied().reduce(f64::max)?;
-    Some((lower + upper) / 2.0)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use units::Ppm;
 
 use crate::comparison::sample::Sample;
-use crate::{Quantity, RunSet, Unit};
+use crate::{Quantity, RunSet, Statistic, Unit};
 
 /// The fewest runs whose median has an interval: with fewer, even the range of all runs contains the true
 /// median with a probability of less than 95 %.
@@ -54,20 +54,18 @@ pub struct RunSpread {
 impl RunSet {
     /// The spread of each metric, CPU by CPU.
     pub fn spreads(&self) -> Vec<RunSpread> {
-        self.all_spreads().filter(|one| one.quantity.metric().is_some()).collect()
+        let metrics = Sample::of_metrics(&self.observations);
+        metrics.iter().filter_map(RunSpread::of).collect()
     }
 
     /// The share of their time that runs lost to each culprit, in descending order of the mean; empty if
     /// single events were not traced.
     pub fn culprit_spreads(&self) -> Vec<RunSpread> {
+        let culprits = Sample::of_culprits(&self.observations);
         let mut culprits: Vec<RunSpread> =
-            self.all_spreads().filter(|one| one.quantity.metric().is_none()).collect();
+            culprits.iter().filter_map(RunSpread::of).collect();
         culprits.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         culprits
-    }
-
-    fn all_spreads(&self) -> impl Iterator<Item = RunSpread> {
-        Sample::all(&self.observations).into_iter().filter_map(|one| RunSpread::of(&one))
     }
 }
 
@@ -78,7 +76,7 @@ impl RunSpread {
         values.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let quantile = |part| quantile(&values, part);
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let mean = Statistic::Mean.of(&values)?;
         let (p25, median, p75) = (quantile(0.25), quantile(0.5), quantile(0.75));
         Some(Self {
             quantity: sample.quantity.clone(),

@@ -155,19 +155,25 @@ fn no_entries(history: &History, filter: &Filter) -> Result<Failure, Failure> {
 
 /// The facts that changed from one entry to the next.
 fn changes(history: &History, series: &Series) -> Result<Vec<FactsChange>, Failure> {
+    let facts = |id| -> Result<BTreeMap<String, Value>, Failure> {
+        Ok(history.facts(id)?.into_iter().collect())
+    };
     let mut changes = Vec::new();
+    let mut last = None;
     for (at, pair) in series.facts.windows(2).enumerate() {
         if pair[0] == pair[1] {
             continue;
         }
-        let [old, new] = [history.facts(pair[0])?, history.facts(pair[1])?]
-            .map(|facts| facts.into_iter().collect::<BTreeMap<String, Value>>());
+        // Facts stay the same from one change to the next.
+        let old = last.take().map_or_else(|| facts(pair[0]), Ok)?;
+        let new = facts(pair[1])?;
         let keys =
             old.keys().chain(new.keys()).filter(|key| old.get(*key) != new.get(*key));
-        let facts =
+        let changed =
             keys.map(|key| (key.clone(), [old.get(key).cloned(), new.get(key).cloned()]));
         let (id, taken) = (series.ids[at + 1], series.taken[at + 1].clone());
-        changes.push(FactsChange { id, taken, facts: facts.collect() });
+        changes.push(FactsChange { id, taken, facts: changed.collect() });
+        last = Some(new);
     }
     Ok(changes)
 }

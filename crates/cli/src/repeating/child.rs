@@ -14,7 +14,7 @@ use recording::Recording;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::forwarding::{Forwarding, send};
+use crate::forwarding::{Forwarding, send, start_again};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say_lines;
 use crate::remarks::Remarks;
@@ -73,10 +73,7 @@ impl<'a> Child<'a> {
         if !self.plan.shows_output {
             command.stdout(Stdio::null()).stderr(Stdio::piped());
         }
-        isolate::tether(&mut command, None);
-        let mut child = command.spawn().map_err(|error| {
-            Failure::refused(format!("failed to start noisefloor again: {error}"))
-        })?;
+        let mut child = start_again(&mut command)?;
         let messages = child.stderr.take().map(read_end);
         let timeout = self.plan.timeout;
         let deadline = timeout.and_then(|time| Instant::now().checked_add(time));

@@ -4,9 +4,10 @@
 //! alone, and a run that crashes or is killed is one run.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+use crate::forwarding::own_program;
 
 /// A measurement to repeat.
 #[derive(Debug)]
@@ -29,9 +30,8 @@ impl Measurement {
     /// The process of one run, which saves its recording to that file.
     pub(crate) fn command(&self, saved_to: &Path) -> Command {
         let (name, options) = self.words.split_at(self.name);
-        // The link refers to this program even if its file was replaced.
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("noisefloor").arg("--quiet").args(name);
+        let mut command = own_program();
+        command.arg("--quiet").args(name);
         command.arg("-o").arg(saved_to).args(options);
         command
     }

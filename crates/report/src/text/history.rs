@@ -2,7 +2,7 @@
 //! kernel and its settings.
 
 use stats::Stretch;
-use units::{Ppm, printable};
+use units::printable;
 
 use crate::history::{FactsChange, HistoryReport, MetricHistory};
 use crate::number;
@@ -54,22 +54,25 @@ fn metric_text(metric: &MetricHistory) -> String {
         ("change", Side::Right),
     ];
     let mut table = Table::new(1, &heads);
-    let mut before: Option<f64> = None;
+    let mut before = None;
     for stretch in &metric.stretches {
         table.row(row(metric, stretch, before));
-        before = Some(stretch.median);
+        before = Some(stretch);
     }
     format!("\n{}\n\n{}", printable(&metric.metric), table.text())
 }
 
-fn row(metric: &MetricHistory, stretch: &Stretch, before: Option<f64>) -> [String; 5] {
+fn row(
+    metric: &MetricHistory,
+    stretch: &Stretch,
+    before: Option<&Stretch>,
+) -> [String; 5] {
     let date = |at: usize| {
         let taken = metric.entries.get(at).map_or("", |(_, taken, _)| taken.as_str());
         printable(taken.get(..DATE).unwrap_or(taken)).into_owned()
     };
     let length = u64::try_from(stretch.end - stretch.begin).unwrap_or(u64::MAX);
-    let change = before.filter(|before| *before != 0.0);
-    let change = change.map(|before| Ppm::new((stretch.median - before) / before * 1e6));
+    let change = before.and_then(|before| stretch.change_since(before));
     [
         date(stretch.begin),
         date(stretch.end.saturating_sub(1)),

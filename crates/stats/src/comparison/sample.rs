@@ -41,7 +41,8 @@ impl Sample {
         samples
     }
 
-    fn of_metrics(observations: &[Observation]) -> Vec<Self> {
+    /// Those of metrics only.
+    pub(crate) fn of_metrics(observations: &[Observation]) -> Vec<Self> {
         let mut samples: Vec<Self> = Vec::new();
         for metric in observations.iter().flat_map(|one| &one.metrics) {
             let of = Quantity::Metric { metric: metric.key.clone(), cpu: metric.cpu };
@@ -58,8 +59,8 @@ impl Sample {
         samples
     }
 
-    /// A culprit that an observation does not have took no time.
-    fn of_culprits(observations: &[Observation]) -> Vec<Self> {
+    /// Those of culprits only. One that an observation does not have took no time.
+    pub(crate) fn of_culprits(observations: &[Observation]) -> Vec<Self> {
         let mut samples: Vec<Self> = Vec::new();
         let traced = observations.iter().filter_map(|one| one.culprits.as_ref());
         for (before, culprits) in traced.enumerate() {

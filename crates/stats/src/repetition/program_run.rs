@@ -23,14 +23,19 @@ pub struct ProgramRun {
 }
 
 impl ProgramRun {
+    /// The mean of a time of these runs, in seconds.
+    pub fn mean_secs(runs: &[Self], time: fn(&Self) -> Nanos) -> f64 {
+        let sum: f64 = runs.iter().map(|run| time(run).as_secs_f64()).sum();
+        sum / runs.len() as f64
+    }
+
     /// `None` for a recording of another kind.
     pub(crate) fn of(recording: &Recording) -> Option<Self> {
         let Body::Run { spec, series } = &recording.body else { return None };
-        let summary = RunSummary::of(spec, series);
         Some(Self {
             command: spec.command.to_string(),
             elapsed_ns: series.elapsed_ns,
-            net_ns: summary.net_ns,
+            net_ns: RunSummary::net_ns(spec, series),
             user_ns: series.usage.user_ns,
             system_ns: series.usage.system_ns,
             exit_code: series.ended.code(),

@@ -109,8 +109,7 @@ impl RunSummary {
         };
         let found = series.interruptions.as_ref();
         let found = found.map(|found| InterruptionsSummary::of(spec, found));
-        let is_one_cpu = spec.cpus.len() == 1;
-        let lost_ns = found.as_ref().filter(|_| is_one_cpu).map(|found| found.lost());
+        let lost_ns = Self::lost_ns(spec, series);
         Self {
             cpus: spec.cpus.clone(),
             policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
@@ -119,18 +118,34 @@ impl RunSummary {
             elapsed_ns: series.elapsed_ns,
             cpu_ns: series.usage.user_ns + series.usage.system_ns,
             lost_ns,
-            net_ns: lost_ns.map(|lost| series.elapsed_ns.saturating_sub(lost)),
+            net_ns: Self::net_ns(spec, series),
             usage: series.usage,
             source: series.source.map(|source| source.name().to_owned()),
             interruptions: found,
             proc: ProcSummary::of(&series.proc),
         }
     }
+
+    /// The time of the interruptions on one CPU, and the stolen time outside of them.
+    fn lost_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
+        let found = series.interruptions.as_ref().filter(|_| spec.cpus.len() == 1)?;
+        Some(noise(found) + found.steal_ns.unwrap_or(Nanos::ZERO))
+    }
+
+    /// The rest of its run time.
+    pub(crate) fn net_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
+        Some(series.elapsed_ns.saturating_sub(Self::lost_ns(spec, series)?))
+    }
+}
+
+/// The time of all interruptions.
+fn noise(found: &Interruptions) -> Nanos {
+    found.gaps.iter().map(|gap| gap.length).sum()
 }
 
 impl InterruptionsSummary {
     fn of(spec: &RunSpec, found: &Interruptions) -> Self {
-        let noise: Nanos = found.gaps.iter().map(|gap| gap.length).sum();
+        let noise = noise(found);
         Self {
             ready_ns: found.ready_ns,
             gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
@@ -141,13 +156,6 @@ impl InterruptionsSummary {
             longest: longest(spec, found),
             culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
         }
-    }
-}
-
-impl InterruptionsSummary {
-    /// The time of the interruptions, and the stolen time outside of them.
-    fn lost(&self) -> Nanos {
-        self.noise_ns + self.steal_ns.unwrap_or(Nanos::ZERO)
     }
 }
 
