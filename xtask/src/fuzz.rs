@@ -37,9 +37,15 @@ const TARGETS: &[Target] = &[
         length_max: 32_768,
         eats: |name| name.ends_with(".json"),
     },
+    Target { name: "imports", length_max: 8192, eats: is_of_other_tool },
     Target { name: "experiment", length_max: 4096, eats: |name| name.ends_with(".toml") },
     Target { name: "answer", length_max: 4096, eats: |_| false },
 ];
+
+fn is_of_other_tool(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["cyclictest", "oslat", ".hlog", ".txt"];
+    NAMES.iter().any(|part| name.contains(part))
+}
 
 fn holds_cpus(name: &str) -> bool {
     const NAMES: &[&str] =
@@ -239,8 +245,13 @@ fn corpus(workspace: &Workspace, plan: &Plan, name: &str) -> Result<PathBuf, Str
 fn seeds(workspace: &Workspace, target: &Target) -> Result<PathBuf, String> {
     let seeds = emptied(workspace.target.join("fuzz/seeds").join(target.name))?;
     let mut files = Vec::new();
-    for folder in ["fixtures", "crates/recording/tests", "crates/experiments/experiments"]
-    {
+    const FOLDERS: [&str; 4] = [
+        "fixtures",
+        "crates/recording/tests",
+        "crates/imports/tests",
+        "crates/experiments/experiments",
+    ];
+    for folder in FOLDERS {
         collect(&workspace.root.join(folder), target, &mut files);
     }
     files.sort();

@@ -76,6 +76,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
         Spec::Program(spec) => program::refuse(spec),
+        Spec::Imported(_) => Err(of_another_tool()),
     }
 }
 
@@ -101,7 +102,8 @@ fn pinned(spec: &Spec) -> CpuSet {
         | Spec::Run(_)
         | Spec::Wakers(_)
         | Spec::Guests(_)
-        | Spec::Program(_) => CpuSet::empty(),
+        | Spec::Program(_)
+        | Spec::Imported(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
         | Spec::Calls(_)
@@ -127,6 +129,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::NohzStress(_)
         | Spec::Run(_)
         | Spec::Program(_)
+        | Spec::Imported(_)
         | Spec::Guests(_)
         | Spec::Wakers(_) => None,
     }
@@ -249,7 +252,12 @@ fn measure(
                 "wake-ups are counted by the kernel (blame::WakerWatch), not by a loop";
             return Err(Error::new(Kind::Spec, text));
         }
+        Spec::Imported(_) => return Err(of_another_tool()),
     })
+}
+
+fn of_another_tool() -> Error {
+    Error::new(Kind::Spec, "a measurement of another tool can be read, not run")
 }
 
 fn ended_early(spec: &Spec) -> Doubt {

@@ -48,7 +48,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, file: &Path, cause: impl Into<Cause>) -> Self {
+    /// A failure to read or write that file.
+    pub fn new(kind: Kind, file: &Path, cause: impl Into<Cause>) -> Self {
         Self { kind, file: file.to_owned(), cause: cause.into() }
     }
 

@@ -7,6 +7,7 @@
 mod calls;
 mod check;
 mod guests;
+mod imported;
 mod jitter;
 mod latency;
 mod nohz;
@@ -22,6 +23,9 @@ pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use check::{CheckSeries, CheckSpec};
 pub use guests::{
     GuestProcess, GuestUsage, GuestsSeries, GuestsSpec, ThreadUsage, VcpuUsage,
+};
+pub use imported::{
+    Bin, BinnedInterval, ImportedLengths, ImportedSeries, ImportedSpec, LengthKind,
 };
 pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
@@ -84,6 +88,8 @@ macro_rules! kinds {
             Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
             /// A program in a guest, and the services that it needs.
             Program "program" ProgramSpec ProgramSeries ProgramSummary;
+            /// Lengths of time that another tool measured.
+            Imported "imported" ImportedSpec ImportedSeries ImportedSummary;
         }
     };
 }
@@ -133,6 +139,7 @@ impl Spec {
             Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
+            Self::Imported(spec) => spec.cpus.clone(),
             Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
         }
     }
@@ -152,7 +159,8 @@ impl Spec {
             | Self::Run(_)
             | Self::NohzStress(_)
             | Self::Jitter(_)
-            | Self::Program(_) => None,
+            | Self::Program(_)
+            | Self::Imported(_) => None,
         }
     }
 
@@ -170,7 +178,8 @@ impl Spec {
             | Self::Wakers(_)
             | Self::Slices(_)
             | Self::Guests(_)
-            | Self::Program(_) => None,
+            | Self::Program(_)
+            | Self::Imported(_) => None,
         }
     }
 }
@@ -191,7 +200,8 @@ impl Body {
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
             | Self::Guests { .. }
-            | Self::Program { .. } => None,
+            | Self::Program { .. }
+            | Self::Imported { .. } => None,
         }
     }
 
@@ -210,7 +220,8 @@ impl Body {
             | Self::Jitter { .. }
             | Self::Slices { .. }
             | Self::Guests { .. }
-            | Self::Program { .. } => None,
+            | Self::Program { .. }
+            | Self::Imported { .. } => None,
         }
     }
 
@@ -229,7 +240,8 @@ impl Body {
             | Self::Jitter { .. }
             | Self::Slices { .. }
             | Self::Guests { .. }
-            | Self::Program { .. } => None,
+            | Self::Program { .. }
+            | Self::Imported { .. } => None,
         }
     }
 }

@@ -20,11 +20,11 @@ mod compared;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]
 mod example;
+mod export;
 mod history;
 mod json;
 mod number;
 mod picture;
-mod prometheus;
 mod repeated;
 mod text;
 mod tried;
@@ -35,6 +35,10 @@ pub use cells::Cells;
 pub use compared::{
     ComparedCells, ComparedSets, compared_cells_json, compared_sets_json,
 };
+pub use export::benchmark_action::benchmark_action_json;
+pub use export::csv::{CSV_HEAD, metrics_csv};
+pub use export::hdr_log::hdr_log;
+pub use export::prometheus::prometheus_text;
 pub use history::{FactsChange, HistoryReport, MetricHistory, history_csv, history_json};
 pub use json::ablation::ablation_json;
 pub use json::cells::cells_json;
@@ -45,7 +49,6 @@ pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
 pub use picture::phase::phase_svg;
 pub use picture::slices::slices_svg;
-pub use prometheus::prometheus_text;
 pub use repeated::{RepeatedRuns, repeated_json};
 pub use text::cells::ablation::ablation_text;
 pub use text::cells::cells_text;

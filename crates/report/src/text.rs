@@ -2,14 +2,15 @@
 
 use recording::{Body, Recording};
 use stats::{
-    CallsSummary, CheckSummary, GuestsSummary, JitterSummary, LatencySummary,
-    NohzStressSummary, NohzTestSummary, NoiseSummary, ProgramSummary, RunSummary,
-    SlicesSummary, TicksSummary, WakersSummary,
+    CallsSummary, CheckSummary, GuestsSummary, ImportedSummary, JitterSummary,
+    LatencySummary, NohzStressSummary, NohzTestSummary, NoiseSummary, ProgramSummary,
+    RunSummary, SlicesSummary, TicksSummary, WakersSummary,
 };
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;
 use crate::text::guests::guests_text;
+use crate::text::imported::imported_text;
 use crate::text::jitter::jitter_text;
 use crate::text::latency::latency_text;
 use crate::text::layout::doubts::doubts;
@@ -29,6 +30,7 @@ pub(crate) mod explain;
 pub(crate) mod facts;
 pub(crate) mod guests;
 pub(crate) mod history;
+pub(crate) mod imported;
 pub(crate) mod jitter;
 pub(crate) mod latency;
 pub(crate) mod layout;
@@ -84,6 +86,9 @@ pub fn text(recording: &Recording) -> String {
             guests_text(spec, &GuestsSummary::of(spec, series))
         }
         Body::Program { spec, series } => program_text(&ProgramSummary::of(spec, series)),
+        Body::Imported { spec, series } => {
+            imported_text(recording, spec, series, &ImportedSummary::of(spec, series))
+        }
     };
     text + &doubts(&recording.doubts)
 }
@@ -564,37 +569,5 @@ mod tests {
     CPU 255: an unknown number of timer interrupts. The CPU went online or offline,
     or its counter was reset.
     ");
-    }
-
-    /// Check `calls`: one row and one description for each.
-    #[test]
-    fn calls_of_all_kinds() {
-        assert_snapshot!(text(&example::calls(GUEST)), @r#"
-    Duration of requests to the kernel on CPU 1, from the start of one repeat to the
-    start of the next
-
-      request        repeats      min   median      p99      max
-      getpid             100    73 ns    73 ns  3.39 µs  3.80 µs
-      clock_gettime      100   140 ns   140 ns  3.46 µs  3.87 µs
-      futex              100   2.9 µs   2.9 µs  6.22 µs  6.63 µs
-      pipe               100   3.4 µs   3.4 µs  6.72 µs  7.13 µs
-      switch             100   810 ns   810 ns  4.13 µs  4.54 µs
-      page_fault         100   690 ns   690 ns  4.01 µs  4.42 µs
-      fork               100    61 µs    61 µs  64.3 µs  64.7 µs
-      timer              100  1.95 µs  1.95 µs  5.27 µs  5.68 µs
-
-      getpid         getpid(2): kernel entry and exit only
-      clock_gettime  clock_gettime(2) as a system call, without the vDSO
-      futex          wakes a thread on the same CPU, and waits for its wake-up:
-                     futex(2)
-      pipe           one byte to a thread on the same CPU, and one back: pipe(2)
-      switch         to another thread on the same CPU and back (sched_yield(2),
-                     SCHED_FIFO): two context switches
-      page_fault     first access to a new page of anonymous memory
-      fork           fork(2), the child's exit, and the parent's wait for it
-      timer          sets a timerfd to expire in 100 µs, and sleeps until then
-
-    Each duration includes reading the clock.
-    "#);
     }
 }

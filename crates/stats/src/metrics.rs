@@ -42,7 +42,7 @@ pub struct Metric {
 
 /// All metrics that recordings and cells can have.
 pub fn definitions() -> impl Iterator<Item = &'static Definition> {
-    table::of_cells().chain(table::of_recordings())
+    table::of_cells().chain(table::of_recordings()).chain(table::of_files())
 }
 
 /// The definition of the metric with that key.
@@ -97,6 +97,17 @@ fn of_call<S>(rows: Rows<S>, call: &str, summary: &S) -> Vec<Metric> {
 fn each<S>(rows: Rows<S>, cpus: &[S], cpu: fn(&S) -> Cpu) -> Vec<Metric> {
     let of = |of| rows.iter().filter_map(move |row| row.metric(Some(cpu(of)), of));
     cpus.iter().flat_map(of).collect()
+}
+
+/// Metrics of parts of the summaries of CPUs, where the CPU is known.
+fn parts<S>(
+    rows: Rows<S>,
+    cpus: impl IntoIterator<Item = (Option<Cpu>, S)>,
+) -> Vec<Metric> {
+    let of = |(cpu, part)| {
+        rows.iter().filter_map(|row| row.metric(cpu, &part)).collect::<Vec<_>>()
+    };
+    cpus.into_iter().flat_map(of).collect()
 }
 
 /// Metrics of all CPUs together: the sum of rates, the largest of other values.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use units::Ppm;
 
 use crate::comparison::sample::Sample;
-use crate::{Quantity, RunSet, Statistic, Unit};
+use crate::{Better, Quantity, RunSet, Statistic, Unit};
 
 /// The fewest runs whose median has an interval: with fewer, even the range of all runs contains the true
 /// median with a probability of less than 95 %.
@@ -49,6 +49,9 @@ pub struct RunSpread {
     /// The unit.
     #[serde(skip)]
     pub unit: Unit,
+    /// Which values are better.
+    #[serde(skip)]
+    pub better: Better,
 }
 
 impl RunSet {
@@ -92,6 +95,7 @@ impl RunSpread {
             spread_ppm: (median != 0.0)
                 .then(|| Ppm::new((p75 - p25) / 2.0 / median * 1e6)),
             unit: sample.unit,
+            better: sample.better,
         })
     }
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod check;
 mod guests;
+pub(crate) mod imported;
 mod jitter;
 mod latency;
 mod nohz;
@@ -16,6 +17,7 @@ mod wakers;
 pub use calls::{CallSummary, CallsSummary};
 pub use check::CheckSummary;
 pub use guests::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
+pub use imported::{ImportedSummary, LengthsSummary};
 pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
@@ -95,6 +97,9 @@ impl Summary {
             Body::Program { spec, series } => {
                 Self::Program(ProgramSummary::of(spec, series))
             }
+            Body::Imported { spec, series } => {
+                Self::Imported(ImportedSummary::of(spec, series))
+            }
         }
     }
 }
@@ -107,6 +112,8 @@ pub enum ItemUnit {
     Wakeups,
     /// Tests.
     Tests,
+    /// Intervals of a log.
+    Intervals,
 }
 
 /// A recording that is a list of items in the order of time.
@@ -138,6 +145,16 @@ impl<'a> Items<'a> {
                 Some(Self {
                     unit: ItemUnit::Tests,
                     count: series.tests.len(),
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Imported { spec, series } => {
+                let of = |range: Range<usize>| {
+                    Summary::Imported(ImportedSummary::of_part(spec, series, &range))
+                };
+                Some(Self {
+                    unit: ItemUnit::Intervals,
+                    count: imported::intervals(series),
                     summarize: Box::new(of),
                 })
             }

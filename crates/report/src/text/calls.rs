@@ -59,3 +59,43 @@ fn description(call: Call) -> &'static str {
         Call::Timer => "sets a timerfd to expire in 100 µs, and sleeps until then",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use crate::example::{self, GUEST};
+    use crate::text::text;
+
+    /// Check `calls`: one row and one description for each.
+    #[test]
+    fn calls_of_all_kinds() {
+        assert_snapshot!(text(&example::calls(GUEST)), @r#"
+    Duration of requests to the kernel on CPU 1, from the start of one repeat to the
+    start of the next
+
+      request        repeats      min   median      p99      max
+      getpid             100    73 ns    73 ns  3.39 µs  3.80 µs
+      clock_gettime      100   140 ns   140 ns  3.46 µs  3.87 µs
+      futex              100   2.9 µs   2.9 µs  6.22 µs  6.63 µs
+      pipe               100   3.4 µs   3.4 µs  6.72 µs  7.13 µs
+      switch             100   810 ns   810 ns  4.13 µs  4.54 µs
+      page_fault         100   690 ns   690 ns  4.01 µs  4.42 µs
+      fork               100    61 µs    61 µs  64.3 µs  64.7 µs
+      timer              100  1.95 µs  1.95 µs  5.27 µs  5.68 µs
+
+      getpid         getpid(2): kernel entry and exit only
+      clock_gettime  clock_gettime(2) as a system call, without the vDSO
+      futex          wakes a thread on the same CPU, and waits for its wake-up:
+                     futex(2)
+      pipe           one byte to a thread on the same CPU, and one back: pipe(2)
+      switch         to another thread on the same CPU and back (sched_yield(2),
+                     SCHED_FIFO): two context switches
+      page_fault     first access to a new page of anonymous memory
+      fork           fork(2), the child's exit, and the parent's wait for it
+      timer          sets a timerfd to expire in 100 µs, and sleeps until then
+
+    Each duration includes reading the clock.
+    "#);
+    }
+}

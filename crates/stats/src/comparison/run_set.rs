@@ -95,9 +95,14 @@ impl RunSet {
         self.observations.len()
     }
 
-    /// The kinds of its recordings.
+    /// The kinds of its recordings; of files of other tools, the tool.
     pub fn kinds(&self) -> Vec<&str> {
-        self.parameters.of("kind").iter().filter_map(|kind| kind.as_str()).collect()
+        let texts = |key| self.parameters.of(key).iter().filter_map(Value::as_str);
+        let of = |kind| match kind {
+            "imported" => texts("measured_by").collect(),
+            _ => vec![kind],
+        };
+        texts("kind").flat_map(of).collect()
     }
 
     /// The CPUs of its metrics, in order.

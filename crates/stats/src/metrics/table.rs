@@ -4,14 +4,16 @@
 //! it; each group of rows names its measurements. Keys contain the unit, followed only by the
 //! statistic.
 
+use recording::LengthKind;
 use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 
-use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
+use crate::distribution::Latencies;
+use crate::metrics::{Metric, each, idle_rates, of_call, parts, sum, together, whole};
 use crate::{
-    CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, GuestsSummary, IdleStretches, JitterSummary, NohzStressSummary,
-    NohzTestSummary, ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices,
-    Summary, TickKinds, WakersSummary,
+    CallCost, CallSummary, CellSummary, CpuNoiseSummary, CpuTicksSummary, Distribution,
+    GuestsSummary, IdleStretches, ImportedSummary, JitterSummary, LengthsSummary,
+    NohzStressSummary, NohzTestSummary, ProgramCost, ProgramSummary, RunSummary, Spread,
+    StepSlices, Summary, TickKinds, WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -200,21 +202,21 @@ table! { of_cells:
         "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
             |step| rare(hz(step.passes_hz), step.turns_deviation.and_then(|off| hz(off.passes_hz)));
     }
-    NOISE(CpuNoiseSummary) each "noise" {
-        NOISE_PPM Ppm Less "OS noise" |cpu| ppm(cpu.noise_ppm);
-        "gap_ns_p50" Ns Less "median length of the gaps" |cpu| ns(cpu.gap_ns.p50);
+    NOISE(Gaps) each "noise" {
+        NOISE_PPM Ppm Less "OS noise" |gaps| ppm(gaps.noise_ppm);
+        "gap_ns_p50" Ns Less "median length of the gaps" |gaps| ns(gaps.ns_p50);
         "gap_ns_p99" Ns Less "length that 99 % of the gaps do not exceed"
-            |cpu| ns(cpu.gap_ns.p99);
-        GAP_NS_MAX Ns Less "longest gap" |cpu| ns(cpu.gap_ns.max);
-        "gaps_hz" Hz Less "gaps per second" |cpu| hz(cpu.gaps_hz);
+            |gaps| ns(gaps.ns_p99);
+        GAP_NS_MAX Ns Less "longest gap" |gaps| ns(gaps.ns_max);
+        "gaps_hz" Hz Less "gaps per second" |gaps| hz(gaps.hz);
     }
-    LATENCY(CpuLatencySummary) each "latency" {
-        "late_ns_p50" Ns Less "median wake-up latency" |cpu| ns(cpu.late_ns.p50);
+    LATENCY(Distribution<Latencies>) each "latency" {
+        "late_ns_p50" Ns Less "median wake-up latency" |late| ns(late.p50);
         "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
-            |cpu| ns(cpu.late_ns.p99);
+            |late| ns(late.p99);
         "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
-            |cpu| ns(cpu.late_ns.p99_9);
-        LATE_NS_MAX Ns Less "longest wake-up latency" |cpu| ns(cpu.late_ns.max);
+            |late| ns(late.p99_9);
+        LATE_NS_MAX Ns Less "longest wake-up latency" |late| ns(late.max);
     }
     CALL_TIME(CallSummary) whole "calls" {
         "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
@@ -279,20 +281,90 @@ table! { of_recordings:
     }
 }
 
+// The metrics of files of other tools only.
+table! { of_files:
+    INTERRUPT_LATENCY(Distribution<Latencies>) each "imported" {
+        "interrupt_late_ns_p50" Ns Less "median latency of the timer interrupt"
+            |late| ns(late.p50);
+        "interrupt_late_ns_p99" Ns Less "latency that 99 % of the timer interrupts do not exceed"
+            |late| ns(late.p99);
+        "interrupt_late_ns_max" Ns Less "longest latency of the timer interrupt"
+            |late| ns(late.max);
+    }
+    USER_LATENCY(Distribution<Latencies>) each "imported" {
+        "user_late_ns_p50" Ns Less "median latency until the thread is in user mode again"
+            |late| ns(late.p50);
+        "user_late_ns_p99" Ns Less "latency until user mode that 99 % do not exceed"
+            |late| ns(late.p99);
+        "user_late_ns_max" Ns Less "longest latency until user mode" |late| ns(late.max);
+    }
+    VALUE(Distribution<Latencies>) each "imported" {
+        "value_ns_p50" Ns Less "median of the values in a log" |all| ns(all.p50);
+        "value_ns_p99" Ns Less "value that 99 % do not exceed" |all| ns(all.p99);
+        "value_ns_p99_9" Ns Less "value that 99.9 % do not exceed" |all| ns(all.p99_9);
+        "value_ns_max" Ns Less "largest value" |all| ns(all.max);
+    }
+}
+
+/// The numbers of gaps that are metrics.
+pub(super) struct Gaps {
+    noise_ppm: Option<Ppm>,
+    hz: Option<PerSecond>,
+    ns_p50: Option<Nanos>,
+    ns_p99: Option<Nanos>,
+    ns_max: Option<Nanos>,
+}
+
+impl Gaps {
+    fn of(cpu: &CpuNoiseSummary) -> Self {
+        let (of, noise_ppm, hz) = (&cpu.gap_ns, cpu.noise_ppm, cpu.gaps_hz);
+        Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
+    }
+
+    fn of_other_tool(lengths: &LengthsSummary) -> Self {
+        let (of, noise_ppm, hz) = (&lengths.ns, lengths.noise_ppm, lengths.gaps_hz);
+        Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
+    }
+}
+
+fn noise(cpus: &[CpuNoiseSummary]) -> Vec<Metric> {
+    parts(NOISE, cpus.iter().map(|cpu| (Some(cpu.cpu), Gaps::of(cpu))))
+}
+
+/// Lengths with a tag have no metrics: other logs may not have it.
+fn imported(summary: &ImportedSummary) -> Vec<Metric> {
+    let of = |lengths: &LengthsSummary| {
+        let latency = |rows| parts(rows, [(lengths.cpu, lengths.ns)]);
+        match lengths.kind {
+            LengthKind::TimerInterruptLatency => latency(INTERRUPT_LATENCY),
+            LengthKind::WakeupLatency => latency(LATENCY),
+            LengthKind::UserLatency => latency(USER_LATENCY),
+            LengthKind::Gap => {
+                parts(NOISE, [(lengths.cpu, Gaps::of_other_tool(lengths))])
+            }
+            LengthKind::Value => latency(VALUE),
+        }
+    };
+    let untagged = summary.lengths.iter().filter(|lengths| lengths.tag.is_none());
+    untagged.flat_map(of).collect()
+}
+
 /// The metrics of a recording, CPU by CPU.
 pub fn metrics(summary: &Summary) -> Vec<Metric> {
     match summary {
-        Summary::Noise(noise) => each(NOISE, &noise.cpus, |cpu| cpu.cpu),
+        Summary::Noise(of) => noise(&of.cpus),
         Summary::Ticks(ticks) => each(TICKS, &ticks.cpus, |cpu| cpu.cpu),
         Summary::Check(check) => {
             let ticks = each(TICKS, &check.rest.cpus, |cpu| cpu.cpu);
-            [ticks, each(NOISE, &check.noise.cpus, |cpu| cpu.cpu)].concat()
+            [ticks, noise(&check.noise.cpus)].concat()
         }
         Summary::Calls(calls) => {
             let calls = calls.calls.iter();
             calls.flat_map(|call| of_call(CALL_TIME, &call.name, call)).collect()
         }
-        Summary::Latency(latency) => each(LATENCY, &latency.cpus, |cpu| cpu.cpu),
+        Summary::Latency(latency) => {
+            parts(LATENCY, latency.cpus.iter().map(|cpu| (Some(cpu.cpu), cpu.late_ns)))
+        }
         Summary::Run(run) => whole(RUN, run),
         Summary::Program(run) => whole(PROGRAM, run),
         Summary::Wakers(wakers) => whole(WAKERS, wakers),
@@ -303,6 +375,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         Summary::Jitter(jitter) => whole(JITTER, jitter),
         Summary::Slices(slices) => whole(SLICES, &slices.results),
         Summary::Guests(guests) => whole(GUESTS, guests),
+        Summary::Imported(summary) => imported(summary),
     }
 }
 

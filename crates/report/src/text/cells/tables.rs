@@ -110,7 +110,8 @@ impl<'a> Tables<'a> {
             | Summary::Wakers(_)
             | Summary::NohzStress(_)
             | Summary::Jitter(_)
-            | Summary::Guests(_) => {}
+            | Summary::Guests(_)
+            | Summary::Imported(_) => {}
         }
     }
 

@@ -37,6 +37,9 @@ pub(crate) fn block_length(block: Block) -> String {
         BlockUnit::Items(ItemUnit::Tests) => {
             format!("{} tests", number::count(block.length))
         }
+        BlockUnit::Items(ItemUnit::Intervals) => {
+            format!("{} intervals", number::count(block.length))
+        }
     }
 }
 

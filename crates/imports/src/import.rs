@@ -1,0 +1,98 @@
+//! What a file of another tool contains, as a recording.
+
+use std::fmt;
+
+use facts::Facts;
+use jiff::Timestamp;
+use recording::{
+    Body, Code, Doubt, ImportedLengths, ImportedSeries, ImportedSpec, Kind, Recording,
+};
+use serde_json::{Map, Value, json};
+use units::{CpuSet, Nanos};
+
+/// Why a file cannot be read.
+pub(crate) type Failure = (Kind, String);
+
+/// A file with an invalid value.
+pub(crate) fn corrupt(text: impl fmt::Display) -> Failure {
+    (Kind::Corrupt, text.to_string())
+}
+
+/// A file that ends in the middle.
+pub(crate) fn truncated(text: impl fmt::Display) -> Failure {
+    (Kind::Truncated, text.to_string())
+}
+
+/// The contents of a file.
+#[derive(Debug)]
+pub(crate) struct Import {
+    /// The tool and its version.
+    pub(crate) tool: String,
+    /// When it was measured, if the file says so.
+    pub(crate) taken: Option<Timestamp>,
+    pub(crate) command: Option<String>,
+    pub(crate) threshold_ns: Option<Nanos>,
+    pub(crate) resolution_ns: Option<Nanos>,
+    pub(crate) lengths: Vec<ImportedLengths>,
+    /// Known facts: the key, as `kernel.release`, and the value.
+    pub(crate) facts: Vec<(&'static str, Value)>,
+    pub(crate) doubts: Vec<Doubt>,
+}
+
+impl Import {
+    /// A file of a tool, of which nothing else is known.
+    pub(crate) fn by(tool: impl Into<String>, lengths: Vec<ImportedLengths>) -> Self {
+        Self {
+            tool: tool.into(),
+            taken: None,
+            command: None,
+            threshold_ns: None,
+            resolution_ns: None,
+            lengths,
+            facts: Vec::new(),
+            doubts: Vec::new(),
+        }
+    }
+
+    /// Adds a reason not to trust a number: it is known within bounds, or not at all.
+    pub(crate) fn doubt(&mut self, text: impl Into<String>) {
+        self.doubts.push(Doubt::new(Code::Imprecise, text));
+    }
+
+    /// The recording. A file without the time of the measurement was written at its end.
+    pub(crate) fn recording(self, written: Option<Timestamp>) -> Recording {
+        let cpus: CpuSet = self.lengths.iter().filter_map(|one| one.cpu).collect();
+        let taken = self.taken.or(written);
+        let moment = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let spec = ImportedSpec {
+            measured_by: self.tool.clone(),
+            cpus,
+            threshold_ns: self.threshold_ns,
+            resolution_ns: self.resolution_ns,
+        };
+        let series = ImportedSeries { command: self.command, lengths: self.lengths };
+        Recording {
+            taken: taken.map_or_else(Recording::moment, moment),
+            tool: self.tool,
+            facts: facts(self.facts),
+            body: Body::Imported { spec, series },
+            doubts: self.doubts,
+            repeat: None,
+        }
+    }
+}
+
+/// Facts of which only these are known.
+fn facts(known: Vec<(&'static str, Value)>) -> Facts {
+    let mut page = json!({"sources": {}, "unknown": {}});
+    for (key, value) in known {
+        let (group, name) = key.split_once('.').unwrap_or((key, ""));
+        let group = &mut page[group];
+        if group.is_null() {
+            *group = Value::Object(Map::new());
+        }
+        group[name] = value;
+    }
+    // A value of another type than the fact's would be a mistake of a reader.
+    serde_json::from_value(page).unwrap_or_else(|_| facts(Vec::new()))
+}

@@ -1,0 +1,157 @@
+//! Histograms of `rtla timerlat hist` and `rtla osnoise hist`: a row for each length, a column for
+//! each CPU and kind.
+//!
+//! Written by `timerlat_hist.c` and `osnoise_hist.c` below `tools/tracing/rtla/src` of the kernel. An
+//! index is the shortest length of its row.
+
+use recording::{Bin, ImportedLengths, LengthKind};
+use units::{Cpu, Nanos};
+
+use crate::import::{Failure, Import, corrupt, truncated};
+use crate::rtla::{in_unit, number, refuse_cut};
+
+/// Fewer indices may have a common divisor by chance.
+const ROWS_MIN: usize = 5;
+
+pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
+    refuse_cut(text)?;
+    let is_timerlat = text.lines().any(|line| line.starts_with("# RTLA timerlat"));
+    let name = if is_timerlat { "rtla timerlat hist" } else { "rtla osnoise hist" };
+    let unit = match text.contains("(ns)") {
+        true => Nanos::from_nanos(1),
+        false => Nanos::from_micros(1),
+    };
+    let mut lines = text.lines();
+    let head = lines.find(|line| line.starts_with("Index"));
+    let head = head.ok_or_else(|| truncated("has no line 'Index' (rtla --no-index)"))?;
+    let columns = head.split_whitespace().skip(1).map(column);
+    let mut table =
+        Table { unit, columns: columns.collect::<Result<_, _>>()?, rows: Vec::new() };
+    // The summary of all CPUs together follows.
+    for line in lines.take_while(|line| !line.starts_with("ALL")) {
+        table.add(line)?;
+    }
+    let has_ended = text.lines().any(|line| line.starts_with("max:"));
+    if table.columns.is_empty() || !has_ended {
+        return Err(truncated("has no line 'max:' (cut off, or rtla --no-summary)"));
+    }
+    let width = table.width();
+    let beyond: u64 = table.columns.iter().map(|column| column.beyond).sum();
+    let lengths = table.lengths(width);
+    let mut import = Import::by(name, lengths);
+    import.resolution_ns = Some(in_unit(width, unit));
+    if beyond > 0 {
+        import.doubt(format!(
+            "values beyond the histogram: {beyond}; hint: more entries (-E)"
+        ));
+    }
+    Ok(import)
+}
+
+/// A column of the table.
+struct Column {
+    lengths: ImportedLengths,
+    /// How many values are beyond the last row.
+    beyond: u64,
+    mean: Option<f64>,
+}
+
+/// `IRQ-000`: a kind and a CPU.
+fn column(head: &str) -> Result<Column, Failure> {
+    let unknown = || corrupt(format!("a column '{head}'"));
+    let (kind, cpu) = head.split_once('-').ok_or_else(unknown)?;
+    let kind = match kind {
+        "IRQ" => LengthKind::TimerInterruptLatency,
+        "Thr" => LengthKind::WakeupLatency,
+        "Usr" => LengthKind::UserLatency,
+        "CPU" => LengthKind::Gap,
+        _ => return Err(unknown()),
+    };
+    let cpu = cpu.parse().map_err(|_| unknown())?;
+    let lengths = ImportedLengths::new(kind, Some(Cpu::new(cpu)));
+    Ok(Column { lengths, beyond: 0, mean: None })
+}
+
+struct Table {
+    unit: Nanos,
+    columns: Vec<Column>,
+    /// The index of each row, and its counts.
+    rows: Vec<(u64, Vec<u64>)>,
+}
+
+impl Table {
+    fn add(&mut self, line: &str) -> Result<(), Failure> {
+        let mut cells = line.split_whitespace();
+        let Some(name) = cells.next() else { return Ok(()) };
+        let cells: Vec<&str> = cells.collect();
+        let index = name.parse::<u64>().ok();
+        let is_summary = ["over:", "count:", "min:", "avg:", "max:"].contains(&name);
+        if index.is_none() && !is_summary {
+            return Ok(()); // a message of rtla
+        }
+        if cells.len() != self.columns.len() {
+            let (found, count) = (cells.len(), self.columns.len());
+            return Err(truncated(format!(
+                "'{name}': {found} values in {count} columns"
+            )));
+        }
+        if let Some(index) = index {
+            let counts = cells.iter().map(|cell| Ok(number(cell)?.unwrap_or(0)));
+            self.rows.push((index, counts.collect::<Result<_, Failure>>()?));
+            return Ok(());
+        }
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            let lengths = &mut column.lengths;
+            let length = |cell| Ok(number(cell)?.map(|count| in_unit(count, self.unit)));
+            match name {
+                "over:" => column.beyond = number(cell)?.unwrap_or(0),
+                "count:" => lengths.count = number(cell)?,
+                "min:" => lengths.min_ns = length(cell)?,
+                "avg:" => column.mean = number(cell)?,
+                _ => lengths.max_ns = length(cell)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How many units a row is wide: the greatest common divisor of the indices, because rows without
+    /// values are left out. Of a few rows it may be one by chance.
+    fn width(&self) -> u64 {
+        let divisor = self.rows.iter().map(|(index, _)| *index).fold(0, common_divisor);
+        let is_wide = self.columns.iter().enumerate().any(|(at, column)| {
+            let first = self.rows.iter().find(|(_, counts)| counts[at] > 0);
+            let end = first.map(|(index, _)| in_unit(index + 1, self.unit));
+            column.lengths.min_ns.zip(end).is_some_and(|(min, end)| min >= end)
+        });
+        if is_wide || self.rows.len() >= ROWS_MIN { divisor.max(1) } else { 1 }
+    }
+
+    fn lengths(self, width: u64) -> Vec<ImportedLengths> {
+        let unit = self.unit;
+        let bin = |(index, counts): &(u64, Vec<u64>), at: usize| Bin {
+            from_ns: in_unit(*index, unit),
+            until_ns: in_unit(index.saturating_add(width), unit),
+            count: counts[at],
+        };
+        let rows = &self.rows;
+        let finished = self.columns.into_iter().enumerate().map(|(at, column)| {
+            let bins = rows.iter().map(|row| bin(row, at)).filter(|bin| bin.count > 0);
+            let Column { lengths, mean, beyond } = column;
+            // rtla rounds its mean down: it is used only if some values are in no row.
+            let count = lengths.count.filter(|count| *count > 0 && beyond > 0);
+            let sum = count.zip(mean).map(|(count, mean)| mean * count as f64);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a sum of lengths"
+            )]
+            let sum_ns = sum.map(|sum| in_unit(sum.max(0.0) as u64, unit));
+            ImportedLengths { bins: bins.collect(), sum_ns, ..lengths }
+        });
+        finished.collect()
+    }
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}

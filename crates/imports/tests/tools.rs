@@ -1,0 +1,291 @@
+//! Files that the tools wrote: rt-tests 2.4, sysjitter 1.4 and jHiccup 2.0.11 on Linux 6.18, rtla 6.1
+//! in a guest with Linux 6.1 (PREEMPT_RT).
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recording::{Body, ImportedLengths, ImportedSpec, Kind, LengthKind, Recording};
+use units::{Cpu, Nanos};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
+}
+
+fn read(name: &str) -> (Recording, ImportedSpec, Vec<ImportedLengths>) {
+    let recording = imports::load(&folder().join(name)).unwrap();
+    let Body::Imported { spec, series } = recording.body.clone() else { panic!() };
+    (recording, spec, series.lengths)
+}
+
+fn parse(text: &str) -> Result<Recording, recording::Error> {
+    imports::read(text.as_bytes(), Path::new("file"))
+}
+
+fn us(length: u64) -> Option<Nanos> {
+    Some(Nanos::from_micros(length))
+}
+
+fn binned(lengths: &ImportedLengths) -> u64 {
+    let of_intervals = lengths.intervals.iter().flat_map(|one| &one.bins);
+    lengths.bins.iter().chain(of_intervals).map(|bin| bin.count).sum()
+}
+
+/// Check cyclictest's counts, extremes and mean, its version, time and kernel, and that latencies
+/// beyond the histogram are a doubt.
+#[test]
+fn cyclictest() {
+    let (recording, spec, lengths) = read("cyclictest.json");
+    assert_eq!(recording.tool, "cyclictest 2.40");
+    assert_eq!(recording.taken, "2026-11-26T07:57:55Z");
+    let release = recording.facts.kernel.release.get().unwrap();
+    assert!(release.starts_with("6.18."), "{release}");
+    assert!(recording.facts.tick.hz.get().is_none());
+    assert_eq!((spec.cpus.to_string(), spec.resolution_ns), ("0,1".to_owned(), us(1)));
+    let [first, second] = lengths.as_slice() else { panic!("{lengths:?}") };
+    assert_eq!((first.kind, first.cpu), (LengthKind::WakeupLatency, Some(Cpu::new(0))));
+    assert_eq!((second.min_ns, second.max_ns), (us(7), us(2990)));
+    assert_eq!(second.sum_ns, Some(Nanos::from_nanos(28_860 * 5000)));
+    // "# Histogram Overflows: 00015 00018"
+    assert_eq!([5000 - binned(first), 5000 - binned(second)], [15, 18]);
+    let doubt = &recording.doubts[0].text;
+    assert_eq!(doubt, "latencies beyond the histogram: 33; hint: a larger -h");
+}
+
+/// Check lengths in nanoseconds, and without a histogram.
+#[test]
+fn cyclictest_in_nanoseconds() {
+    let (recording, spec, lengths) = read("cyclictest-ns.json");
+    assert_eq!(spec.resolution_ns, Some(Nanos::from_nanos(1)));
+    assert_eq!(lengths[0].min_ns, Some(Nanos::from_nanos(9392)));
+    assert_eq!(lengths[0].max_ns, Some(Nanos::from_nanos(646_700)));
+    assert_eq!(binned(&lengths[0]), 0);
+    assert!(recording.doubts[0].text.contains("(-h)"));
+}
+
+/// Check that gaps of oslat are its passes of more than 1 us, and that their sum with the other passes
+/// is the duration, as far as oslat rounds it.
+#[test]
+fn oslat() {
+    let (recording, spec, lengths) = read("oslat.json");
+    assert_eq!(recording.tool, "oslat 2.40");
+    assert_eq!(spec.threshold_ns, us(1));
+    let cpu = &lengths[0];
+    assert_eq!((cpu.kind, cpu.elapsed_ns), (LengthKind::Gap, us(3_001_000)));
+    // The counts of 2 to 40 us; the last has all that are longer.
+    assert_eq!((cpu.count, binned(cpu)), (Some(2464), 2464 - 410));
+    assert_eq!(cpu.max_ns, us(11_322));
+    // oslat's mean counts each pass as the end of its bin.
+    let passes = (51_550_080 + 2464) as f64;
+    let all = (1.028_621 * passes - 51_550_080.0) * 1e3;
+    let sum = cpu.sum_ns.unwrap().get() as f64;
+    assert!((all - 0.5e3 * 2464.0 - sum).abs() < 60e3, "{all} {sum}");
+    let doubts: Vec<&str> =
+        recording.doubts.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(doubts[1], "gaps of CPU 0 beyond the histogram: 410; hint: a larger -b");
+    assert!(doubts[0].contains("may differ by 419.1 ppm"), "{}", doubts[0]);
+}
+
+/// Check that passes with a workload are no gaps.
+#[test]
+fn oslat_with_a_workload() {
+    let (_, spec, lengths) = read("oslat-workload.json");
+    assert_eq!((spec.threshold_ns, lengths[0].kind), (None, LengthKind::Value));
+    assert!(lengths[0].count.unwrap() > 22_000_000);
+}
+
+/// Check sysjitter's statistics.
+#[test]
+fn sysjitter() {
+    let (_, spec, lengths) = read("sysjitter.txt");
+    assert_eq!(spec.threshold_ns, us(1));
+    let cpu = &lengths[1];
+    assert_eq!((cpu.cpu, cpu.count), (Some(Cpu::new(1)), Some(2245)));
+    assert_eq!(cpu.elapsed_ns, Some(Nanos::from_nanos(3_006_008_761)));
+    assert_eq!(cpu.sum_ns, Some(Nanos::from_nanos(1_539_898_013)));
+    assert!(cpu.quantiles.contains(&(500_000, Nanos::from_nanos(27_346))));
+    assert!(cpu.quantiles.contains(&(999_000, Nanos::from_nanos(12_064_341))));
+    assert_eq!(cpu.max_ns, Some(Nanos::from_nanos(20_272_833)));
+}
+
+/// Check that statistics of sysjitter which overflowed are a doubt.
+#[test]
+fn sysjitter_overflows() {
+    let text = fs::read_to_string(folder().join("sysjitter.txt")).unwrap();
+    let text = text.replace("int_max(ns): 28229250", "int_max(ns): 44000");
+    let doubts = parse(&text).unwrap().doubts;
+    assert!(
+        doubts[0].text.starts_with("the statistics of core 0 contradict"),
+        "{doubts:?}"
+    );
+}
+
+/// Check the columns of timerlat's histogram, with its own counts.
+#[test]
+fn timerlat_histogram() {
+    let (recording, spec, lengths) = read("rtla-timerlat-hist.txt");
+    assert_eq!(
+        (recording.tool.as_str(), spec.resolution_ns),
+        ("rtla timerlat hist", us(1))
+    );
+    let kinds: Vec<(LengthKind, u32)> =
+        lengths.iter().map(|one| (one.kind, one.cpu.unwrap().get())).collect();
+    let [interrupt, thread] =
+        [LengthKind::TimerInterruptLatency, LengthKind::WakeupLatency];
+    assert_eq!(kinds, [(interrupt, 0), (thread, 0), (interrupt, 1), (thread, 1)]);
+    let last = &lengths[3];
+    assert_eq!((last.count, binned(last), last.max_ns), (Some(3000), 2999, us(333)));
+    assert_eq!((lengths[1].count, binned(&lengths[1])), (Some(3000), 3000));
+}
+
+/// Check that the width of bins is found if there are only a few.
+#[test]
+fn timerlat_buckets() {
+    let (_, spec, lengths) = read("rtla-timerlat-buckets.txt");
+    assert_eq!(spec.resolution_ns, us(10));
+    assert_eq!(Some(lengths[3].bins[2].until_ns), us(340));
+}
+
+/// Check the table of osnoise below its colours, and its histogram.
+#[test]
+fn osnoise() {
+    let (_, _, lengths) = read("rtla-osnoise-top.txt");
+    let cpu = &lengths[1];
+    assert_eq!((cpu.elapsed_ns, cpu.sum_ns), (us(2_700_000), us(1_620_437)));
+    assert_eq!((cpu.max_ns, cpu.count), (us(1465), None));
+    let (_, _, lengths) = read("rtla-osnoise-hist.txt");
+    assert_eq!((lengths[0].kind, lengths[0].count), (LengthKind::Gap, Some(2406)));
+    assert_eq!(2406 - binned(&lengths[0]), 2013);
+}
+
+/// Check a log of jHiccup against `HistogramLogProcessor` of HdrHistogram 2.1.11: 9220 values, 540 of
+/// them up to 16383, a maximum of 5636095, 9139 up to 147455.
+#[test]
+fn jhiccup() {
+    let (recording, _, lengths) = read("jhiccup.hlog");
+    assert_eq!(recording.tool, "jHiccup 2.0.11-SNAPSHOT");
+    assert_eq!(recording.taken, "2026-11-26T07:58:56Z");
+    let all = &lengths[0];
+    assert_eq!((lengths.len(), all.intervals.len()), (1, 10));
+    assert_eq!((all.kind, binned(all)), (LengthKind::WakeupLatency, 9220));
+    let bins = || all.intervals.iter().flat_map(|one| &one.bins);
+    let up_to = |length: u64| -> u64 {
+        let until = Nanos::from_nanos(length + 1);
+        bins().filter(|bin| bin.until_ns <= until).map(|bin| bin.count).sum()
+    };
+    assert_eq!([up_to(16_383), up_to(147_455)], [540, 9139]);
+    let longest = bins().map(|bin| bin.until_ns).max().unwrap();
+    assert_eq!(longest, Nanos::from_nanos(5_636_096));
+}
+
+/// Check that a file that ends anywhere is refused, or has the contents of the whole file, of which a
+/// log and a table by CPU may lack later lines.
+#[test]
+fn cut_off() {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        let whole = series(&parse(&text).unwrap());
+        let is_open = name.ends_with(".hlog") || name.contains("osnoise-top");
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let Ok(part) = parse(&text[..end]) else { continue };
+            let part = series(&part);
+            let is_start = part.iter().zip(&whole).all(|(part, whole)| {
+                let intervals = part.intervals.len();
+                let start = whole.intervals.get(..intervals).unwrap_or_default();
+                part.kind == whole.kind
+                    && part.bins == whole.bins
+                    && part.sum_ns == whole.sum_ns
+                    && part.intervals == start
+            });
+            assert!(part == whole || (is_open && is_start), "{name}: {end} bytes");
+        }
+    }
+}
+
+fn series(recording: &Recording) -> Vec<ImportedLengths> {
+    let Body::Imported { series, .. } = &recording.body else { panic!() };
+    series.lengths.clone()
+}
+
+/// Check that unknown versions and programs, and impossible values, are refused by name.
+#[test]
+fn refused() {
+    let file = |name: &str| fs::read_to_string(folder().join(name)).unwrap();
+    let json = file("cyclictest.json");
+    let hlog = file("jhiccup.hlog");
+    for (text, kind, reason) in [
+        (json.replace("version\": 1", "version\": 2"), Kind::Newer, "in version 2"),
+        (json.replace("\"cyclictest ", "\"pmqtest "), Kind::Foreign, "'pmqtest'"),
+        (json.replace("\"8\": 1,", "\"8\": 99999,"), Kind::Corrupt, "of 5000 cycles"),
+        (json.replace("\"8\": 1,", "\"-8\": 1,"), Kind::Corrupt, "'-8' is not a length"),
+        (json.replace("28.86", "-nan"), Kind::Corrupt, "line"),
+        (file("sysjitter.txt").replace("int_n: 2301", "int_n: x"), Kind::Corrupt, "'x'"),
+        (
+            file("rtla-timerlat-hist.txt").replace("Thr-001", "Abc-001"),
+            Kind::Corrupt,
+            "column 'Abc-001'",
+        ),
+        (hlog.replace("HISTFAAAAD542", "HISTEwAAAD542"), Kind::Truncated, "is cut off"),
+        (hlog.replace("HISTFAAAAD542", "HISTFAAAAD5!2"), Kind::Corrupt, "Invalid byte"),
+        (hlog.replace("pNpmSzMwMAg", "pNpmSzMwMBg"), Kind::Corrupt, "histogram"),
+        (hlog.replace("HISTFAAAAD5", "AAAAFAAAAD5"), Kind::Newer, "unknown version"),
+        (hlog + "x,y\n", Kind::Corrupt, "line 15 is not an interval"),
+        ("T: 0 ( 7) P:80 I:1000 C: 9\n".to_owned(), Kind::Foreign, "--json=FILE"),
+        ("hello\n".to_owned(), Kind::Foreign, "not a noisefloor recording"),
+    ] {
+        let error = parse(&text).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(error.kind(), kind, "{cause}");
+        assert!(cause.contains(reason), "{cause}");
+    }
+}
+
+/// Check that a histogram whose head claims gigabytes takes no memory.
+#[test]
+fn claims_of_size() {
+    let head: Vec<u8> = [0x1c84_9313_u32, 0xffff_ff00, 0, 3]
+        .into_iter()
+        .flat_map(u32::to_be_bytes)
+        .chain([0; 24])
+        .collect();
+    let encoded = base64(&head);
+    let text = format!("#[Histogram log format version 1.3]\n0.0,1.0,1.0,{encoded}\n");
+    let error = parse(&text).unwrap_err();
+    assert_eq!(error.kind(), Kind::Truncated);
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let all = chunk.iter().fold(0_u32, |all, byte| all << 8 | u32::from(*byte));
+        let all = all << (8 * (3 - chunk.len()));
+        for digit in 0..=chunk.len() {
+            let value = (all >> (18 - 6 * digit)) & 63;
+            text.push(char::from(DIGITS[value as usize]));
+        }
+        text.push_str(&"=".repeat(3 - chunk.len()));
+    }
+    text
+}
+
+/// Check that devices and folders are refused, and a FIFO is read.
+#[test]
+fn kinds_of_files() {
+    assert_eq!(imports::load(Path::new("/dev/null")).unwrap_err().kind(), Kind::Read);
+    assert_eq!(imports::load(Path::new("/")).unwrap_err().kind(), Kind::Read);
+    let place = tempfile::tempdir().unwrap();
+    let fifo = place.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let text = fs::read_to_string(folder().join("sysjitter.txt")).unwrap();
+    let writer = {
+        let fifo = fifo.clone();
+        std::thread::spawn(move || fs::write(fifo, text).unwrap())
+    };
+    assert_eq!(imports::load(&fifo).unwrap().tool, "sysjitter");
+    writer.join().unwrap();
+}

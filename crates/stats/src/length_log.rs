@@ -1,0 +1,208 @@
+//! The lengths of a recording by time and CPU: what a log of HdrHistogram contains.
+
+use recording::{
+    Body, CpuLatency, CpuNoise, ImportedLengths, JitterSeries, LengthKind, NoiseSeries,
+    Recording,
+};
+use units::{Cpu, LengthUnit, Nanos};
+
+use crate::summary::imported::Rounding;
+use crate::summary::noise::window;
+
+/// The duration of an interval.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// The lengths of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LengthLog {
+    /// What they are.
+    pub kind: LengthKind,
+    /// The intervals of all CPUs, in the order of their start.
+    pub intervals: Vec<LengthInterval>,
+}
+
+/// The lengths of one CPU in a part of the measurement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LengthInterval {
+    /// The CPU, if it is known.
+    pub cpu: Option<Cpu>,
+    /// A tag, of logs that have one.
+    pub tag: Option<String>,
+    /// Its beginning, from that of the recording.
+    pub start_ns: Nanos,
+    /// Its duration.
+    pub length_ns: Nanos,
+    /// The lengths, and how often each occurred.
+    pub lengths: Vec<(Nanos, u64)>,
+}
+
+impl LengthLog {
+    /// The lengths of a recording, in the intervals of its log or of one second; `None` of kinds that
+    /// have none.
+    pub fn of(recording: &Recording) -> Option<Self> {
+        let (kind, mut intervals) = match &recording.body {
+            Body::Noise { series, .. } => (LengthKind::Gap, noise(series)),
+            Body::Check { series, .. } => (LengthKind::Gap, noise(&series.noise)),
+            Body::Latency { spec, series } => {
+                let of = |cpu: &CpuLatency| latency(cpu, spec.interval_ns);
+                let intervals = series.cpus.iter().flat_map(of).collect();
+                (LengthKind::WakeupLatency, intervals)
+            }
+            Body::Jitter { spec, series } => {
+                (LengthKind::Value, vec![jitter(spec.cpu, series)])
+            }
+            Body::Imported { spec, series } => {
+                // A log has one kind of values: the first.
+                let kind = series.lengths.first()?.kind;
+                let own = series.lengths.iter().filter(|one| one.kind == kind);
+                let rounding = Rounding::of(spec);
+                (kind, own.flat_map(|one| imported(one, rounding)).collect())
+            }
+            Body::Ticks { .. }
+            | Body::Calls { .. }
+            | Body::Run { .. }
+            | Body::Wakers { .. }
+            | Body::NohzTest { .. }
+            | Body::NohzStress { .. }
+            | Body::Slices { .. }
+            | Body::Guests { .. }
+            | Body::Program { .. } => return None,
+        };
+        intervals.sort_by_key(|one| one.start_ns);
+        Some(Self { kind, intervals })
+    }
+
+    /// The CPU, if all lengths are of the same.
+    pub fn only_cpu(&self) -> Option<Cpu> {
+        let first = self.intervals.first()?.cpu?;
+        self.intervals.iter().all(|one| one.cpu == Some(first)).then_some(first)
+    }
+}
+
+/// Empty intervals of a CPU, the last of which ends with the measurement.
+fn seconds(cpu: Cpu, elapsed: Nanos) -> Vec<LengthInterval> {
+    let count = elapsed.get().div_ceil(INTERVAL.get());
+    let interval = |at: u64| {
+        let start_ns = INTERVAL.saturating_mul(at);
+        let length_ns = elapsed.saturating_sub(start_ns).min(INTERVAL);
+        LengthInterval {
+            cpu: Some(cpu),
+            tag: None,
+            start_ns,
+            length_ns,
+            lengths: Vec::new(),
+        }
+    };
+    (0..count).map(interval).collect()
+}
+
+/// Adds a length to the interval of its time, or to the last one.
+fn add(intervals: &mut [LengthInterval], at: Nanos, length: Nanos) {
+    let last = intervals.len().saturating_sub(1);
+    let at = usize::try_from(at.get() / INTERVAL.get()).unwrap_or(last).min(last);
+    if let Some(interval) = intervals.get_mut(at) {
+        interval.lengths.push((length, 1));
+    }
+}
+
+fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
+    let of = |cpu: &CpuNoise| {
+        let mut intervals = seconds(cpu.cpu, window(cpu));
+        cpu.gaps.iter().for_each(|gap| add(&mut intervals, gap.start, gap.length));
+        intervals
+    };
+    series.cpus.iter().flat_map(of).collect()
+}
+
+/// A sample for each expiry, as in the summary.
+fn latency(cpu: &CpuLatency, interval: Nanos) -> Vec<LengthInterval> {
+    let expiries: u64 = cpu.wakeups.iter().map(|wakeup| wakeup.expiries).sum();
+    let mut intervals = seconds(cpu.cpu, interval.saturating_mul(expiries));
+    let mut at = Nanos::ZERO;
+    for wakeup in &cpu.wakeups {
+        for missed in 0..wakeup.expiries {
+            let late = wakeup.late_ns.saturating_sub(interval.saturating_mul(missed));
+            add(&mut intervals, at, late);
+            at = at.saturating_add(interval);
+        }
+    }
+    intervals
+}
+
+/// Tests have no times: they are one interval.
+fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
+    let of = |test: &recording::LoopTimes| {
+        (Nanos::from_nanos(LengthUnit::Ns.of(test.jitter(), series.clock_hz)), 1)
+    };
+    let lengths = series.tests.iter().map(of).collect();
+    let (start_ns, length_ns) = (Nanos::ZERO, series.elapsed_ns);
+    LengthInterval { cpu: Some(cpu), tag: None, start_ns, length_ns, lengths }
+}
+
+fn imported(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval> {
+    let interval = |start_ns, length_ns, bins: &[recording::Bin]| LengthInterval {
+        cpu: input.cpu,
+        tag: input.tag.clone(),
+        start_ns,
+        length_ns,
+        lengths: bins.iter().map(|bin| (rounding.length(*bin), bin.count)).collect(),
+    };
+    if input.intervals.is_empty() {
+        let elapsed = input.elapsed_ns.unwrap_or(Nanos::ZERO);
+        return vec![interval(Nanos::ZERO, elapsed, &input.bins)];
+    }
+    let of = |one: &recording::BinnedInterval| {
+        interval(one.start_ns, one.length_ns, &one.bins)
+    };
+    input.intervals.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Summary;
+
+    fn read(name: &str) -> Recording {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recording/tests/golden");
+        Recording::load(&Path::new(folder).join(name)).unwrap()
+    }
+
+    fn all(log: &LengthLog) -> (u64, Nanos, Nanos) {
+        let lengths = || log.intervals.iter().flat_map(|one| &one.lengths);
+        let count = lengths().map(|(_, count)| count).sum();
+        let sum = lengths().map(|(length, count)| length.saturating_mul(*count)).sum();
+        (count, sum, lengths().map(|(length, _)| *length).max().unwrap())
+    }
+
+    /// Check that a log has all gaps of the recording, each in its second.
+    #[test]
+    fn gaps_of_noise() {
+        let recording = read("noise-1.json");
+        let log = LengthLog::of(&recording).unwrap();
+        let Summary::Noise(summary) = Summary::of(&recording) else { panic!() };
+        let gaps = summary.cpus.iter().map(|cpu| cpu.gaps).sum::<u64>();
+        let noise = summary.cpus.iter().map(|cpu| cpu.noise_ns).sum::<Nanos>();
+        let longest = summary.cpus.iter().filter_map(|cpu| cpu.gap_ns.max).max();
+        let (count, sum, max) = all(&log);
+        assert_eq!((count, sum, Some(max)), (gaps, noise, longest));
+        let cpus = summary.cpus.iter().map(|cpu| cpu.cpu);
+        assert_eq!(log.only_cpu(), cpus.clone().next().filter(|_| cpus.len() == 1));
+        let length: Nanos = log.intervals.iter().map(|one| one.length_ns).sum();
+        assert_eq!(length, summary.cpus.iter().map(|cpu| cpu.elapsed_ns).sum());
+        assert!(log.intervals.iter().all(|one| one.length_ns <= INTERVAL));
+    }
+
+    /// Check that the log of latencies has the samples of the summary.
+    #[test]
+    fn samples_of_latency() {
+        let recording = read("latency-1.json");
+        let log = LengthLog::of(&recording).unwrap();
+        let Summary::Latency(summary) = Summary::of(&recording) else { panic!() };
+        let samples: u64 = summary.cpus.iter().map(|cpu| cpu.samples).sum();
+        let max = summary.cpus.iter().filter_map(|cpu| cpu.late_ns.max).max();
+        let (count, _, longest) = all(&log);
+        assert_eq!((count, Some(longest)), (samples, max));
+    }
+}
