@@ -3,6 +3,7 @@
 
 mod check;
 mod compare;
+mod export;
 mod facts;
 mod generate;
 mod guests;
@@ -27,6 +28,7 @@ use clap::{Parser, Subcommand};
 use crate::args::Output;
 use crate::command::check::CheckArgs;
 use crate::command::compare::CompareArgs;
+use crate::command::export::ExportArgs;
 use crate::command::facts::FactsArgs;
 use crate::command::generate::GenerateArgs;
 use crate::command::guests::GuestsArgs;
@@ -211,13 +213,27 @@ Examples:
   sudo noisefloor run -c 2-5 --fifo 50 -o run.json -- ./compute --size 8
   noisefloor run make                      # without root")]
     Run(RunArgs),
-    /// Print the report of a saved recording.
+    /// Print the report of a saved recording, or of a file of another tool.
     #[command(after_help = "\
 Examples:
   noisefloor noise -d 60 -o before.json && noisefloor report before.json
   ssh node noisefloor noise -o - | noisefloor report -
+  cyclictest -q -D 10 -h 400 --json=c.json && noisefloor report c.json
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
+    /// Recordings in the formats of other programs.
+    ///
+    /// csv: the metrics of each recording. hlog: a log of HdrHistogram, with the lengths of gaps,
+    /// wake-up latencies or jitter in intervals of a second; those of several CPUs have tags (CPU0).
+    /// benchmark-action: the metrics of which smaller values are better, for github-action-benchmark
+    /// (customSmallerIsBetter); of a folder the medians. prometheus: the metrics for node_exporter's
+    /// textfile collector.
+    #[command(after_help = "\
+Examples:
+  noisefloor export noise.json -o noise.hlog
+  noisefloor export before -o before.csv
+  noisefloor export runs --format benchmark-action -o output.json")]
+    Export(ExportArgs),
     /// Repeated runs of a measurement, saved as a set for `noisefloor compare`.
     ///
     /// Each run is a process of its own. The report has the spread of each metric. With --step,
@@ -298,6 +314,7 @@ impl Command {
             Self::Facts(_)
             | Self::Restore
             | Self::Report(_)
+            | Self::Export(_)
             | Self::Compare(_)
             | Self::History(_)
             | Self::Repeat(_)
@@ -327,6 +344,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Nohz(command) => nohz::run(&command, output),
         Command::Restore => restore::run(output),
         Command::Report(report) => report::run(&report, output),
+        Command::Export(export) => export::run(&export, output),
         Command::Repeat(repeat) => repeat::run(&repeat, output),
         Command::Try(args) => r#try::run(&args, output),
         Command::Compare(compare) => compare::run(&compare, output),

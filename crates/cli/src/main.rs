@@ -28,6 +28,7 @@ mod command;
 mod command_line;
 mod destination;
 mod forwarding;
+mod inputs;
 mod isolating;
 mod jitter_watcher;
 mod lab;

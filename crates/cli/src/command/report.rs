@@ -1,19 +1,18 @@
-//! `report`: the report of a saved recording.
+//! `report`: the report of a saved recording, or of a file of another tool.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use recording::Recording;
+use std::path::PathBuf;
 
 use crate::args::Output;
 use crate::command::slices::draw;
 use crate::destination::Destination;
+use crate::inputs::load;
 use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Recording saved with -o, at most 512 MiB; `-`: standard input.
+    /// Recording saved with -o, at most 512 MiB, or a file of another tool: JSON of cyclictest and oslat,
+    /// text of rtla and sysjitter, logs of jHiccup and HdrHistogram; `-`: standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Write a picture (FILE.svg, FILE.html) of a recording of slices. Can be repeated.
@@ -28,12 +27,4 @@ pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure>
     pictures.try_for_each(|picture| draw(&recording, picture))?;
     show(&recording, output, || ::report::text(&recording))?;
     Ok(Outcome::Done)
-}
-
-fn load(file: &Path) -> Result<Recording, Failure> {
-    let read = match file == Path::new("-") {
-        true => Recording::read(io::stdin().lock(), Path::new("standard input")),
-        false => Recording::load(file),
-    };
-    Ok(read?)
 }

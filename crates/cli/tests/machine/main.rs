@@ -14,6 +14,7 @@ mod install;
 mod jitter;
 mod latency;
 mod occupied;
+mod other_tools;
 mod printing;
 mod prometheus;
 mod repeat;

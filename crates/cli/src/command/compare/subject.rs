@@ -1,15 +1,14 @@
 //! What is compared: files, folders and cells, by their names.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use history::History;
-use recording::{Cell, Ending, Mode, Recording};
+use recording::{Cell, Ending, Mode};
 use stats::RunSet;
 
 use crate::args::Output;
+use crate::inputs::{files_in, is_named, load};
 use crate::lab;
 use crate::outcome::Failure;
 use crate::saved;
@@ -91,42 +90,18 @@ fn set(name: &Path) -> Result<RunSet, Failure> {
     if let Some(numbers) = name.to_str().and_then(|name| name.strip_prefix(HISTORY)) {
         return entries(numbers);
     }
-    if name == Path::new("-") {
-        let recording = Recording::read(io::stdin().lock(), Path::new("standard input"))?;
-        return Ok(RunSet::single(&recording));
-    }
     if !name.is_dir() {
-        return Ok(RunSet::single(&Recording::load(name)?));
+        return Ok(RunSet::single(&load(name)?));
     }
-    let files = recordings_in(name)?;
+    let files = files_in(name)?;
     if let [file] = files.as_slice() {
-        return Ok(RunSet::single(&Recording::load(file)?));
+        return Ok(RunSet::single(&load(file)?));
     }
     let mut set = RunSet::default();
     for file in &files {
-        set.add(&Recording::load(file)?);
+        set.add(&load(file)?);
     }
     Ok(set)
-}
-
-/// The regular files of a folder whose names end with `.json`, by name.
-fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let shown = units::printable(&folder.to_string_lossy()).into_owned();
-    let failed =
-        |why: io::Error| Failure::usage(format!("failed to read {shown}: {why}"));
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        // A FIFO could wait for ever.
-        if path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    match files.is_empty() {
-        true => Err(Failure::usage(format!("{shown} has no recordings (*.json)"))),
-        false => Ok(files),
-    }
 }
 
 /// Cells from the cache or a guest. Those of timed mode are measured, and compared as recordings.
@@ -153,7 +128,7 @@ fn cells(names: &[String], output: Output) -> Result<Subjects, Failure> {
 }
 
 fn is_cell_name(name: &str) -> bool {
-    let is_file = name.ends_with(".json");
+    let is_file = is_named(Path::new(name));
     let is_row = name.contains('/') || name.contains('@');
     lab::explain::is_identity(name) || (is_row && !is_file)
 }

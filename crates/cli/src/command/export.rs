@@ -1,0 +1,110 @@
+//! `export`: recordings in the formats of other programs.
+
+use std::path::{Path, PathBuf};
+
+use recording::FORMAT;
+use report::{CSV_HEAD, benchmark_action_json, hdr_log, metrics_csv, prometheus_text};
+use serde_json::json;
+use stats::RunSet;
+
+use crate::args::Output;
+use crate::destination::Destination;
+use crate::inputs::{files_in, load};
+use crate::outcome::{Failure, Outcome};
+use crate::printing::print_json;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArgs {
+    /// Recording, file of another tool, or folder of them (*.json, *.hlog, *.txt); `-`: standard
+    /// input.
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) from: PathBuf,
+    /// Format [default: that of the ending of FILE: .csv, .hlog, .prom].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Write to FILE; `-`: standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Csv,
+    Hlog,
+    BenchmarkAction,
+    Prometheus,
+}
+
+impl Format {
+    /// The format of files with that ending.
+    fn of(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()? {
+            "csv" => Some(Self::Csv),
+            "hlog" => Some(Self::Hlog),
+            "prom" => Some(Self::Prometheus),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn run(args: &ExportArgs, output: Output) -> Result<Outcome, Failure> {
+    let to = Destination::new("-o", &args.output);
+    let format = args.format.or_else(|| Format::of(&args.output)).ok_or_else(|| {
+        to.refuse(
+            "unknown format; hint: --format csv, hlog, benchmark-action or prometheus",
+        )
+    })?;
+    output.beside([to])?;
+    let files = match args.from.is_dir() {
+        true => files_in(&args.from)?,
+        false => vec![args.from.clone()],
+    };
+    to.write(&text(format, &files)?)?;
+    if output.json {
+        let (file, recordings) = (args.output.to_string_lossy(), files.len());
+        let object = json!({
+            "format": FORMAT, "kind": "export", "output": file, "recordings": recordings,
+        });
+        print_json(&object.to_string())?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn text(format: Format, files: &[PathBuf]) -> Result<String, Failure> {
+    match format {
+        Format::Csv => {
+            let mut text = CSV_HEAD.to_owned();
+            for file in files {
+                text.push_str(&metrics_csv(&file.to_string_lossy(), &load(file)?));
+            }
+            Ok(text)
+        }
+        Format::BenchmarkAction => {
+            let mut set = RunSet::default();
+            for file in files {
+                set.add(&load(file)?);
+            }
+            Ok(benchmark_action_json(&set).map_err(Failure::bug)? + "\n")
+        }
+        Format::Prometheus => Ok(prometheus_text(&load(only(files)?)?)),
+        Format::Hlog => {
+            let recording = load(only(files)?)?;
+            let kind = recording.body.kind();
+            let log = hdr_log(&recording).ok_or_else(|| {
+                let kinds = "noise, check, latency and jitter have lengths for a log";
+                Failure::usage(format!("a recording of kind '{kind}': {kinds}"))
+            })?;
+            log.map_err(Failure::bug)
+        }
+    }
+}
+
+/// The only file: these formats have one recording.
+fn only(files: &[PathBuf]) -> Result<&Path, Failure> {
+    match files {
+        [file] => Ok(file),
+        _ => Err(Failure::usage(
+            "this format has one recording: name a file of the folder",
+        )),
+    }
+}

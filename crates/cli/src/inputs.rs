@@ -1,0 +1,47 @@
+//! Files that commands read: recordings and files of other tools, alone or in a folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use recording::Recording;
+
+use crate::outcome::Failure;
+
+/// The endings of files in folders that are read.
+const ENDINGS: [&str; 3] = ["json", "hlog", "txt"];
+
+/// Reads a file; `-`: standard input.
+pub(crate) fn load(file: &Path) -> Result<Recording, Failure> {
+    let read = match file == Path::new("-") {
+        true => imports::read(io::stdin().lock(), Path::new("standard input")),
+        false => imports::load(file),
+    };
+    Ok(read?)
+}
+
+/// Whether a file of that name would be read in a folder.
+pub(crate) fn is_named(file: &Path) -> bool {
+    file.extension().is_some_and(|own| ENDINGS.iter().any(|ending| own == *ending))
+}
+
+/// The regular files of a folder with one of the endings, by name.
+pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let shown = units::printable(&folder.to_string_lossy()).into_owned();
+    let failed =
+        |why: io::Error| Failure::usage(format!("failed to read {shown}: {why}"));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        // A FIFO could wait for ever.
+        if is_named(&path) && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let text = format!("{shown} has no recordings (*.json, *.hlog, *.txt)");
+        return Err(Failure::usage(text));
+    }
+    Ok(files)
+}
