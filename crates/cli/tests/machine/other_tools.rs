@@ -141,6 +141,9 @@ fn a_log_can_be_read_back() {
         (&original["summary"]["cpus"][0], &read["summary"]["lengths"][0]);
     assert_eq!((&read["kind"], &read["cpu"]), (&"gap".into(), &original["cpu"]));
     assert_eq!(read["count"], original["gaps"]);
+    let noise =
+        [&original["noise_ppm"], &read["noise_ppm"]].map(|it| it.as_f64().unwrap());
+    assert!((noise[0] - noise[1]).abs() <= noise[0] / 500.0, "{noise:?}");
     for (a, b) in gaps(&original["gap_ns"]).into_iter().zip(gaps(&read["ns"])) {
         assert!((a - b).abs() <= a / 500.0, "{a} {b}");
     }

@@ -118,6 +118,9 @@ impl LengthsSummary {
             input.elapsed_ns.or((!input.intervals.is_empty()).then_some(of_intervals));
         let is_gap = input.kind == LengthKind::Gap;
         let per_time = elapsed_ns.filter(|_| is_gap);
+        let sum = input.sum_ns.map(|sum| u128::from(sum.get()));
+        let sum = sum.or_else(|| middles(&bins, count?));
+        let noise_ns = sum.and_then(|sum| u64::try_from(sum).ok()).map(Nanos::from_nanos);
         let has_bins = input.count.is_some() && !bins.is_empty();
         Self {
             kind: input.kind,
@@ -127,11 +130,14 @@ impl LengthsSummary {
             count,
             beyond: input.count.filter(|_| has_bins).unwrap_or(0).saturating_sub(binned),
             gaps_hz: count.zip(per_time).and_then(|(n, time)| PerSecond::of(n, time)),
-            noise_ppm: input
-                .sum_ns
-                .zip(per_time)
-                .and_then(|(sum, time)| Ppm::of(sum, time)),
-            ns: distribution(input, &bins, count, rounding),
+            noise_ppm: noise_ns.zip(per_time).and_then(|(sum, time)| Ppm::of(sum, time)),
+            ns: Distribution {
+                mean: sum
+                    .zip(count)
+                    .and_then(|(sum, n)| mean(sum, n))
+                    .map(Nanos::from_nanos),
+                ..distribution(input, &bins, count, rounding)
+            },
         }
     }
 }
@@ -148,6 +154,7 @@ fn bins(input: &ImportedLengths) -> Vec<Bin> {
     counts.into_iter().map(bin).collect()
 }
 
+/// All but the mean.
 fn distribution(
     input: &ImportedLengths,
     bins: &[Bin],
@@ -161,11 +168,8 @@ fn distribution(
         let length = || in_bins(bins, count?, millionths, rounding);
         known.or_else(|| length().map(|length| length.max(least)))
     };
-    let sum = input.sum_ns.map(|sum| u128::from(sum.get()));
-    let sum = sum.or_else(|| middles(bins, count?));
     Distribution {
         min: input.min_ns.or(bins.first().map(|bin| bin.from_ns)),
-        mean: sum.zip(count).and_then(|(sum, n)| mean(sum, n)).map(Nanos::from_nanos),
         max: input.max_ns.or(bins.last().map(|bin| rounding.length(*bin))),
         ..Distribution::new(|key| quantile(key.millionths()?))
     }
