@@ -21,12 +21,16 @@ use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt, truncated};
 
-/// The largest histogram, in bytes.
-const HISTOGRAM_MAX: u64 = 8 << 20;
+/// The largest histogram, in bytes: one of all lengths with three digits has 0.5 MB.
+const HISTOGRAM_MAX: u64 = 2 << 20;
+/// The most bins of a log: 24 bytes of memory each. A day of seconds has about 3 million.
+const BINS_MAX: usize = 16 << 20;
 /// How histograms begin: plain and compressed, both of version 2 (`EncodableHistogram` in Java).
 const COOKIES: [u32; 2] = [0x1c84_9313, 0x1c84_9314];
 /// The bytes of a plain histogram before its counts.
 const HEAD: usize = 40;
+/// How many tags are named in a doubt.
+const TAGS_SHOWN: usize = 5;
 /// Earlier beginnings than this many seconds are relative to the beginning of the log.
 const YEAR: u64 = 365 * 24 * 3600;
 
@@ -82,6 +86,8 @@ fn unparsed(text: &str, offset: usize) -> Failure {
 struct Log {
     began: Option<Duration>,
     first: Option<Duration>,
+    /// The number of bins so far.
+    bins: usize,
     lengths: Vec<(Option<String>, Vec<BinnedInterval>)>,
 }
 
@@ -97,15 +103,20 @@ impl Log {
                 Nanos::from_nanos(histogram.highest_equivalent(value).saturating_add(1));
             Bin { from_ns, until_ns, count: step.count_at_value() }
         });
-        let interval_ns = BinnedInterval {
-            start_ns: nanos(start.saturating_sub(first)),
-            length_ns: nanos(interval.duration()),
-            bins: bins.collect(),
-        };
+        let bins: Vec<Bin> = bins.take(BINS_MAX).collect();
+        self.bins += bins.len();
+        if self.bins >= BINS_MAX {
+            return Err(corrupt(format!(
+                "a log of more than {BINS_MAX} different lengths"
+            )));
+        }
+        let (start_ns, length_ns) =
+            (nanos(start.saturating_sub(first)), nanos(interval.duration()));
+        let own = BinnedInterval { start_ns, length_ns, bins };
         let tag = interval.tag().map(|tag| tag.as_str().to_owned());
         match self.lengths.iter_mut().find(|(known, _)| *known == tag) {
-            Some((_, intervals)) => intervals.push(interval_ns),
-            None => self.lengths.push((tag, vec![interval_ns])),
+            Some((_, intervals)) => intervals.push(own),
+            None => self.lengths.push((tag, vec![own])),
         }
         Ok(())
     }
@@ -125,8 +136,10 @@ impl Log {
         let lengths = lengths.collect();
         let mut import = Import { taken, ..Import::by(tool, lengths) };
         if !tags.is_empty() {
+            let more = if tags.len() > TAGS_SHOWN { ", ..." } else { "" };
+            tags.truncate(TAGS_SHOWN);
             let tags = tags.join(", ");
-            import.doubt(format!("histograms with a tag are not compared: {tags}"));
+            import.doubt(format!("histograms with a tag are not compared: {tags}{more}"));
         }
         import
     }

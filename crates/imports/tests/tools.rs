@@ -178,6 +178,24 @@ fn jhiccup() {
     assert_eq!(longest, Nanos::from_nanos(5_636_096));
 }
 
+/// Check that the intervals of a tag are separate, that a tag of noisefloor is a CPU, and that other tags
+/// are named in a doubt.
+#[test]
+fn tags() {
+    let text = fs::read_to_string(folder().join("jhiccup.hlog")).unwrap();
+    let text = text
+        .replace("\n1.404,", "\nTag=CPU3,1.404,")
+        .replace("\n2.403,", "\nTag=a,2.403,");
+    let recording = parse(&text).unwrap();
+    let of = |one: &ImportedLengths| {
+        (one.cpu.map(Cpu::get), one.tag.clone(), one.intervals.len())
+    };
+    let found: Vec<_> = series(&recording).iter().map(of).collect();
+    let tag = Some("a".to_owned());
+    assert_eq!(found, [(None, None, 8), (Some(3), None, 1), (None, tag, 1)]);
+    assert_eq!(recording.doubts[0].text, "histograms with a tag are not compared: a");
+}
+
 /// Check that a file that ends anywhere is refused, or has the contents of the whole file, of which a
 /// log and a table by CPU may lack later lines.
 #[test]
