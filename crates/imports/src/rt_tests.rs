@@ -182,7 +182,9 @@ fn cyclictest(file: &File) -> Result<Import, Failure> {
 fn oslat(file: &File) -> Result<Import, Failure> {
     let words: Vec<&str> = file.command.split_whitespace().collect();
     let width = option(&words, "-W", "--bucket-width");
-    let width = width.and_then(|width| width.parse().ok()).unwrap_or(1_000);
+    let width: u64 = width.and_then(|width| width.parse().ok()).unwrap_or(1_000);
+    // As oslat: if bins are no whole microseconds, extremes are in nanoseconds.
+    let unit = if width % 1_000 == 0 { 1e3 } else { 1.0 };
     let width = Nanos::from_nanos(width);
     let workload = option(&words, "-w", "--workload").filter(|name| *name != "no");
     let is_busy = workload.is_some();
@@ -196,8 +198,8 @@ fn oslat(file: &File) -> Result<Import, Failure> {
             bins.push(Bin { from_ns, until_ns, count: *count });
         }
         bins.sort_by_key(|bin| bin.from_ns);
-        let max = nanos(thread.max * 1e3).ok_or_else(|| not_a_length(thread.max))?;
-        let passes = Passes { thread: &thread, max, width };
+        let max = nanos(thread.max * unit).ok_or_else(|| not_a_length(thread.max))?;
+        let passes = Passes { thread: &thread, max, width, unit };
         import.lengths.push(match is_busy {
             true => passes.of_workload(bins),
             false => passes.gaps(bins, &mut import.doubts)?,
@@ -218,6 +220,8 @@ struct Passes<'a> {
     thread: &'a OslatThread,
     max: Nanos,
     width: Nanos,
+    /// The nanoseconds in the unit of its extremes.
+    unit: f64,
 }
 
 impl Passes<'_> {
@@ -230,7 +234,7 @@ impl Passes<'_> {
         ImportedLengths {
             elapsed_ns: nanos(self.thread.duration * 1e9),
             count,
-            min_ns: nanos(self.thread.min * 1e3),
+            min_ns: nanos(self.thread.min * self.unit),
             max_ns: Some(self.max),
             bins,
             ..ImportedLengths::new(LengthKind::Value, Some(Cpu::new(self.thread.cpu)))
@@ -243,10 +247,11 @@ impl Passes<'_> {
         doubts: &mut Vec<Doubt>,
     ) -> Result<ImportedLengths, Failure> {
         let passes = total(&bins);
-        // As oslat computes its average: with the end of each bin, and what is beyond the last.
+        // oslat's mean is that of the ends of bins in microseconds, with what is beyond the last one in
+        // the unit of extremes.
         let ends: f64 =
-            bins.iter().map(|bin| as_float(bin.until_ns) * bin.count as f64).sum();
-        let beyond = (self.thread.avg * 1e3 * passes as f64 - ends).max(0.0);
+            bins.iter().map(|bin| as_float(bin.until_ns) / 1e3 * bin.count as f64).sum();
+        let beyond = (self.thread.avg * passes as f64 - ends).max(0.0) * self.unit;
         if !bins.is_empty() {
             bins.remove(0);
         }
@@ -262,8 +267,10 @@ impl Passes<'_> {
                 bins.push(Bin { from_ns: self.max, until_ns, count: 1 });
                 (sum - middle(&bin) + as_float(self.max), half * gaps as f64)
             }
-            // The average has six digits after the point.
-            Some(_) => (sum + beyond, half * gaps as f64 + 5e-4 * passes as f64),
+            // The mean has six digits after the point.
+            Some(_) => {
+                (sum + beyond, half * gaps as f64 + 5e-7 * self.unit * passes as f64)
+            }
         };
         let elapsed = nanos(self.thread.duration * 1e9).filter(|time| !time.is_zero());
         let elapsed = elapsed.ok_or_else(|| corrupt("a duration of 0"))?;

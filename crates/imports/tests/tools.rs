@@ -1,4 +1,4 @@
-//! Files that the tools wrote: rt-tests 2.4, sysjitter 1.4 and jHiccup 2.0.11 on Linux 6.18, rtla 6.1
+//! Files that the tools wrote: rt-tests 2.4 and 2.10, sysjitter 1.4 and jHiccup 2.0.11 on Linux 6.18, rtla 6.1
 //! in a guest with Linux 6.1 (PREEMPT_RT).
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -84,6 +84,23 @@ fn oslat() {
         recording.doubts.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(doubts[1], "gaps of CPU 0 beyond the histogram: 410; hint: a larger -b");
     assert!(doubts[0].contains("may differ by 419.1 ppm"), "{}", doubts[0]);
+}
+
+/// Check the files of rt-tests 2.10, and bins of 200 ns, with which oslat writes extremes in nanoseconds.
+#[test]
+fn version_2_10() {
+    let (recording, spec, lengths) = read("oslat-2.10.json");
+    assert_eq!(recording.tool, "oslat 2.10");
+    assert_eq!(spec.threshold_ns, Some(Nanos::from_nanos(200)));
+    let cpu = &lengths[0];
+    let longest = 1_359_244;
+    assert_eq!((cpu.count, cpu.max_ns), (Some(1575), Some(Nanos::from_nanos(longest))));
+    // The middles of the bins of all gaps but the longest: 26485.0 us.
+    assert_eq!(cpu.sum_ns, Some(Nanos::from_nanos(26_485_000 + longest)));
+    let (recording, _, lengths) = read("cyclictest-2.10.json");
+    assert_eq!(recording.tool, "cyclictest 2.10");
+    let thread = &lengths[0];
+    assert_eq!((thread.count, binned(thread), thread.max_ns), (Some(1000), 999, us(931)));
 }
 
 /// Check that passes with a workload are no gaps.
