@@ -45,8 +45,8 @@ const ADDITIONS: [Addition; 3] = [
     },
     Addition {
         section: "## How to add an output format",
-        name: "trace",
-        needles: &["trace_json", "mod trace;"],
+        name: "csv",
+        needles: &["metrics_csv", "mod csv;"],
         files_max: 4,
     },
 ];

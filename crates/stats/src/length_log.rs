@@ -1,12 +1,13 @@
 //! The lengths of a recording by time and CPU: what a log of HdrHistogram contains.
 
 use recording::{
-    Body, CpuLatency, CpuNoise, ImportedLengths, JitterSeries, LengthKind, NoiseSeries,
-    Recording,
+    CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec, JitterSeries,
+    LengthKind, NoiseSeries, Recording,
 };
 use units::{Cpu, LengthUnit, Nanos};
 
 use crate::summary::imported::Rounding;
+use crate::summary::intervals;
 use crate::summary::noise::window;
 
 /// The duration of an interval.
@@ -40,34 +41,7 @@ impl LengthLog {
     /// The lengths of a recording, in the intervals of its log or of one second; `None` of kinds that
     /// have none.
     pub fn of(recording: &Recording) -> Option<Self> {
-        let (kind, mut intervals) = match &recording.body {
-            Body::Noise { series, .. } => (LengthKind::Gap, noise(series)),
-            Body::Check { series, .. } => (LengthKind::Gap, noise(&series.noise)),
-            Body::Latency { spec, series } => {
-                let of = |cpu: &CpuLatency| latency(cpu, spec.interval_ns);
-                let intervals = series.cpus.iter().flat_map(of).collect();
-                (LengthKind::WakeupLatency, intervals)
-            }
-            Body::Jitter { spec, series } => {
-                (LengthKind::Value, vec![jitter(spec.cpu, series)])
-            }
-            Body::Imported { spec, series } => {
-                // A log has one kind of values: the first.
-                let kind = series.lengths.first()?.kind;
-                let own = series.lengths.iter().filter(|one| one.kind == kind);
-                let rounding = Rounding::of(spec);
-                (kind, own.flat_map(|one| imported(one, rounding)).collect())
-            }
-            Body::Ticks { .. }
-            | Body::Calls { .. }
-            | Body::Run { .. }
-            | Body::Wakers { .. }
-            | Body::NohzTest { .. }
-            | Body::NohzStress { .. }
-            | Body::Slices { .. }
-            | Body::Guests { .. }
-            | Body::Program { .. } => return None,
-        };
+        let (kind, mut intervals) = intervals(&recording.body)?;
         intervals.sort_by_key(|one| one.start_ns);
         Some(Self { kind, intervals })
     }
@@ -105,7 +79,7 @@ fn add(intervals: &mut [LengthInterval], at: Nanos, length: Nanos) {
     }
 }
 
-fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
+pub(crate) fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
     let of = |cpu: &CpuNoise| {
         let mut intervals = seconds(cpu.cpu, window(cpu));
         cpu.gaps.iter().for_each(|gap| add(&mut intervals, gap.start, gap.length));
@@ -114,8 +88,12 @@ fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
     series.cpus.iter().flat_map(of).collect()
 }
 
+pub(crate) fn latency(cpus: &[CpuLatency], interval: Nanos) -> Vec<LengthInterval> {
+    cpus.iter().flat_map(|cpu| of_wakeups(cpu, interval)).collect()
+}
+
 /// A sample for each expiry, as in the summary.
-fn latency(cpu: &CpuLatency, interval: Nanos) -> Vec<LengthInterval> {
+fn of_wakeups(cpu: &CpuLatency, interval: Nanos) -> Vec<LengthInterval> {
     let expiries: u64 = cpu.wakeups.iter().map(|wakeup| wakeup.expiries).sum();
     let mut intervals = seconds(cpu.cpu, interval.saturating_mul(expiries));
     let mut at = Nanos::ZERO;
@@ -130,7 +108,7 @@ fn latency(cpu: &CpuLatency, interval: Nanos) -> Vec<LengthInterval> {
 }
 
 /// Tests have no times: they are one interval.
-fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
+pub(crate) fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
     let of = |test: &recording::LoopTimes| {
         (Nanos::from_nanos(LengthUnit::Ns.of(test.jitter(), series.clock_hz)), 1)
     };
@@ -139,7 +117,18 @@ fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
     LengthInterval { cpu: Some(cpu), tag: None, start_ns, length_ns, lengths }
 }
 
-fn imported(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval> {
+/// A log has one kind of values: the first.
+pub(crate) fn imported(
+    spec: &ImportedSpec,
+    series: &ImportedSeries,
+) -> Option<(LengthKind, Vec<LengthInterval>)> {
+    let kind = series.lengths.first()?.kind;
+    let own = series.lengths.iter().filter(|one| one.kind == kind);
+    let rounding = Rounding::of(spec);
+    Some((kind, own.flat_map(|one| of_lengths(one, rounding)).collect()))
+}
+
+fn of_lengths(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval> {
     let interval = |start_ns, length_ns, bins: &[recording::Bin]| LengthInterval {
         cpu: input.cpu,
         tag: input.tag.clone(),

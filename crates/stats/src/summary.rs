@@ -48,8 +48,10 @@ pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
 
 use std::ops::Range;
 
-use recording::{Body, Recording};
+use recording::{Body, LengthKind, Recording};
 use serde::Serialize;
+
+use crate::length_log::{self, LengthInterval};
 
 macro_rules! types {
     ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {
@@ -170,5 +172,32 @@ impl<'a> Items<'a> {
             | Body::Guests { .. }
             | Body::Program { .. } => None,
         }
+    }
+}
+
+/// The lengths of a recording by time and CPU, for a log; `None` of kinds that have none.
+pub(crate) fn intervals(body: &Body) -> Option<(LengthKind, Vec<LengthInterval>)> {
+    match body {
+        Body::Noise { series, .. } => Some((LengthKind::Gap, length_log::noise(series))),
+        Body::Check { series, .. } => {
+            Some((LengthKind::Gap, length_log::noise(&series.noise)))
+        }
+        Body::Latency { spec, series } => {
+            let intervals = length_log::latency(&series.cpus, spec.interval_ns);
+            Some((LengthKind::WakeupLatency, intervals))
+        }
+        Body::Jitter { spec, series } => {
+            Some((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
+        }
+        Body::Imported { spec, series } => length_log::imported(spec, series),
+        Body::Ticks { .. }
+        | Body::Calls { .. }
+        | Body::Run { .. }
+        | Body::Wakers { .. }
+        | Body::NohzTest { .. }
+        | Body::NohzStress { .. }
+        | Body::Slices { .. }
+        | Body::Guests { .. }
+        | Body::Program { .. } => None,
     }
 }
