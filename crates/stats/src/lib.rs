@@ -26,7 +26,6 @@ mod distribution;
 #[path = "../tests/example/series.rs"]
 mod example;
 mod explain;
-mod length_log;
 mod limit;
 mod metrics;
 mod proc_counts;
@@ -68,7 +67,6 @@ pub use explain::whole_phase::WholePhase;
 pub use explain::{
     CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
 };
-pub use length_log::{LengthInterval, LengthLog};
 pub use limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::{
     Better, Definition, Metric, Unit, cell_metric_keys, cell_metrics, definitions,

@@ -6,6 +6,7 @@ mod guests;
 pub(crate) mod imported;
 mod jitter;
 mod latency;
+mod length_log;
 mod nohz;
 pub(crate) mod noise;
 mod program;
@@ -22,6 +23,7 @@ pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
 pub use latency::{CpuLatencySummary, LatencySummary};
+pub use length_log::{LengthInterval, LengthLog};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::culprits::CulpritSummary;
@@ -50,8 +52,6 @@ use std::ops::Range;
 
 use recording::{Body, LengthKind, Recording};
 use serde::Serialize;
-
-use crate::length_log::{self, LengthInterval};
 
 macro_rules! types {
     ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {
@@ -175,8 +175,17 @@ impl<'a> Items<'a> {
     }
 }
 
+impl LengthLog {
+    /// The lengths of a recording, in the intervals of its log or of one second; `None` of kinds that
+    /// have none.
+    pub fn of(recording: &Recording) -> Option<Self> {
+        let (kind, intervals) = intervals(&recording.body)?;
+        Some(Self::new(kind, intervals))
+    }
+}
+
 /// The lengths of a recording by time and CPU, for a log; `None` of kinds that have none.
-pub(crate) fn intervals(body: &Body) -> Option<(LengthKind, Vec<LengthInterval>)> {
+fn intervals(body: &Body) -> Option<(LengthKind, Vec<LengthInterval>)> {
     match body {
         Body::Noise { series, .. } => Some((LengthKind::Gap, length_log::noise(series))),
         Body::Check { series, .. } => {

@@ -2,12 +2,11 @@
 
 use recording::{
     CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec, JitterSeries,
-    LengthKind, NoiseSeries, Recording,
+    LengthKind, NoiseSeries,
 };
 use units::{Cpu, LengthUnit, Nanos};
 
 use crate::summary::imported::Rounding;
-use crate::summary::intervals;
 use crate::summary::noise::window;
 
 /// The duration of an interval.
@@ -38,12 +37,10 @@ pub struct LengthInterval {
 }
 
 impl LengthLog {
-    /// The lengths of a recording, in the intervals of its log or of one second; `None` of kinds that
-    /// have none.
-    pub fn of(recording: &Recording) -> Option<Self> {
-        let (kind, mut intervals) = intervals(&recording.body)?;
+    /// The lengths of intervals in any order.
+    pub(crate) fn new(kind: LengthKind, mut intervals: Vec<LengthInterval>) -> Self {
         intervals.sort_by_key(|one| one.start_ns);
-        Some(Self { kind, intervals })
+        Self { kind, intervals }
     }
 
     /// The CPU, if all lengths are of the same.
@@ -149,6 +146,8 @@ fn of_lengths(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use recording::Recording;
 
     use super::*;
     use crate::Summary;
