@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use recording::Recording;
+use stats::RunSet;
 
 use crate::outcome::Failure;
 
@@ -18,6 +19,15 @@ pub(crate) fn load(file: &Path) -> Result<Recording, Failure> {
         false => imports::load(file),
     };
     Ok(read?)
+}
+
+/// Reads files as a set of runs.
+pub(crate) fn load_set(files: &[PathBuf]) -> Result<RunSet, Failure> {
+    let mut set = RunSet::default();
+    for file in files {
+        set.add(&load(file)?);
+    }
+    Ok(set)
 }
 
 /// Whether a file of that name would be read in a folder.

@@ -5,8 +5,6 @@ pub(crate) mod osnoise_top;
 
 use std::str::FromStr;
 
-use units::Nanos;
-
 use crate::import::{Failure, corrupt, truncated};
 
 /// The number in a cell of a table; `None` of a cell without one.
@@ -15,11 +13,6 @@ fn number<T: FromStr>(cell: &str) -> Result<Option<T>, Failure> {
         return Ok(None);
     }
     cell.parse().map(Some).map_err(|_| corrupt(format!("'{cell}' is not a number")))
-}
-
-/// So many units of the tool.
-fn in_unit(count: u64, unit: Nanos) -> Nanos {
-    unit.saturating_mul(count)
 }
 
 /// Refuses a text that ends in the middle of a line: a number may be cut off.

@@ -11,6 +11,8 @@
 
 mod table;
 
+use std::borrow::Borrow;
+
 use recording::Cell;
 use units::{Cpu, PerSecond, Ppm};
 
@@ -95,17 +97,16 @@ fn of_call<S>(rows: Rows<S>, call: &str, summary: &S) -> Vec<Metric> {
 
 /// Metrics of each CPU.
 fn each<S>(rows: Rows<S>, cpus: &[S], cpu: fn(&S) -> Cpu) -> Vec<Metric> {
-    let of = |of| rows.iter().filter_map(move |row| row.metric(Some(cpu(of)), of));
-    cpus.iter().flat_map(of).collect()
+    parts(rows, cpus.iter().map(|of| (Some(cpu(of)), of)))
 }
 
 /// Metrics of parts of the summaries of CPUs, where the CPU is known.
-fn parts<S>(
+fn parts<S, P: Borrow<S>>(
     rows: Rows<S>,
-    cpus: impl IntoIterator<Item = (Option<Cpu>, S)>,
+    cpus: impl IntoIterator<Item = (Option<Cpu>, P)>,
 ) -> Vec<Metric> {
-    let of = |(cpu, part)| {
-        rows.iter().filter_map(|row| row.metric(cpu, &part)).collect::<Vec<_>>()
+    let of = |(cpu, part): (Option<Cpu>, P)| {
+        rows.iter().filter_map(|row| row.metric(cpu, part.borrow())).collect::<Vec<_>>()
     };
     cpus.into_iter().flat_map(of).collect()
 }

@@ -18,8 +18,8 @@ use crate::printing::{print, print_json, say};
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
     /// Recordings or files of other tools, folders of them (*.json, *.hlog, *.txt), entries of the
-    /// history (history:1-20), or cells of the lab: EXPERIMENT/NAME@KERNEL, after the first also @KERNEL, or 6 or more digits of a cached
-    /// cell's hash.
+    /// history (history:1-20), or cells of the lab: EXPERIMENT/NAME@KERNEL, after the first also
+    /// @KERNEL, or 6 or more digits of a cached cell's hash.
     #[arg(value_name = "FILE|DIR|ENTRIES|CELL", num_args = 2.., required = true)]
     pub(crate) subjects: Vec<String>,
     /// Smallest relative difference of interest, in percent: smaller ones need not be found.

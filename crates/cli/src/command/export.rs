@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use recording::FORMAT;
 use report::{CSV_HEAD, benchmark_action_json, hdr_log, metrics_csv, prometheus_text};
 use serde_json::json;
-use stats::RunSet;
 
 use crate::args::Output;
 use crate::destination::Destination;
-use crate::inputs::{files_in, load};
+use crate::inputs::{files_in, load, load_set};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print_json;
 
@@ -80,10 +79,7 @@ fn text(format: Format, files: &[PathBuf]) -> Result<String, Failure> {
             Ok(text)
         }
         Format::BenchmarkAction => {
-            let mut set = RunSet::default();
-            for file in files {
-                set.add(&load(file)?);
-            }
+            let set = load_set(files)?;
             Ok(benchmark_action_json(&set).map_err(Failure::bug)? + "\n")
         }
         Format::Prometheus => Ok(prometheus_text(&load(only(files)?)?)),

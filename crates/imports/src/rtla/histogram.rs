@@ -8,7 +8,7 @@ use recording::{Bin, ImportedLengths, LengthKind};
 use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt, truncated};
-use crate::rtla::{in_unit, number, refuse_cut};
+use crate::rtla::{number, refuse_cut};
 
 /// Fewer indices may have a common divisor by chance.
 const ROWS_MIN: usize = 5;
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
     let beyond: u64 = table.columns.iter().map(|column| column.beyond).sum();
     let lengths = table.lengths(width);
     let mut import = Import::by(name, lengths);
-    import.resolution_ns = Some(in_unit(width, unit));
+    import.resolution_ns = Some(unit.saturating_mul(width));
     if beyond > 0 {
         import.doubt(format!(
             "values beyond the histogram: {beyond}; hint: more entries (-E)"
@@ -102,7 +102,8 @@ impl Table {
         }
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             let lengths = &mut column.lengths;
-            let length = |cell| Ok(number(cell)?.map(|count| in_unit(count, self.unit)));
+            let length =
+                |cell| Ok(number(cell)?.map(|count| self.unit.saturating_mul(count)));
             match name {
                 "over:" => column.beyond = number(cell)?.unwrap_or(0),
                 "count:" => lengths.count = number(cell)?,
@@ -120,7 +121,8 @@ impl Table {
         let divisor = self.rows.iter().map(|(index, _)| *index).fold(0, common_divisor);
         let is_wide = self.columns.iter().enumerate().any(|(at, column)| {
             let first = self.rows.iter().find(|(_, counts)| counts[at] > 0);
-            let end = first.map(|(index, _)| in_unit(index + 1, self.unit));
+            let end =
+                first.map(|(index, _)| self.unit.saturating_mul(index.saturating_add(1)));
             column.lengths.min_ns.zip(end).is_some_and(|(min, end)| min >= end)
         });
         if is_wide || self.rows.len() >= ROWS_MIN { divisor.max(1) } else { 1 }
@@ -129,8 +131,8 @@ impl Table {
     fn lengths(self, width: u64) -> Vec<ImportedLengths> {
         let unit = self.unit;
         let bin = |(index, counts): &(u64, Vec<u64>), at: usize| Bin {
-            from_ns: in_unit(*index, unit),
-            until_ns: in_unit(index.saturating_add(width), unit),
+            from_ns: unit.saturating_mul(*index),
+            until_ns: unit.saturating_mul(index.saturating_add(width)),
             count: counts[at],
         };
         let rows = &self.rows;
@@ -145,7 +147,7 @@ impl Table {
                 clippy::cast_sign_loss,
                 reason = "a sum of lengths"
             )]
-            let sum_ns = sum.map(|sum| in_unit(sum.max(0.0) as u64, unit));
+            let sum_ns = sum.map(|sum| unit.saturating_mul(sum.max(0.0) as u64));
             ImportedLengths { bins: bins.collect(), sum_ns, ..lengths }
         });
         finished.collect()

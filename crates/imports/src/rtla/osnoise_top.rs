@@ -7,7 +7,7 @@ use recording::{ImportedLengths, LengthKind};
 use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt, truncated};
-use crate::rtla::{in_unit, number, refuse_cut};
+use crate::rtla::{number, refuse_cut};
 
 /// The title of each table.
 const TITLE: &str = "Operating System Noise";
@@ -53,9 +53,9 @@ fn row(cells: &[&str], unit: Nanos) -> Result<Option<ImportedLengths>, Failure> 
     let (cpu, run_time): (u64, u64) = (value(0)?, value(2)?);
     let cpu = u32::try_from(cpu).map_err(|_| corrupt(format!("no CPU {cpu}")))?;
     Ok((run_time > 0).then_some(ImportedLengths {
-        elapsed_ns: Some(in_unit(run_time, unit)),
-        sum_ns: Some(in_unit(value(3)?, unit)),
-        max_ns: Some(in_unit(value(6)?, unit)),
+        elapsed_ns: Some(unit.saturating_mul(run_time)),
+        sum_ns: Some(unit.saturating_mul(value(3)?)),
+        max_ns: Some(unit.saturating_mul(value(6)?)),
         ..ImportedLengths::new(LengthKind::Gap, Some(Cpu::new(cpu)))
     }))
 }

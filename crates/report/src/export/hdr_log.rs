@@ -3,7 +3,6 @@
 //! Values are nanoseconds with three significant digits, maxima milliseconds. The lengths of several
 //! CPUs have tags; those of one have none, so that programs read them without an option.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
@@ -66,13 +65,9 @@ fn write(recording: &Recording, log: &LengthLog) -> Result<String, String> {
 }
 
 fn histogram(interval: &LengthInterval) -> Result<Histogram<u64>, String> {
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for (length, count) in &interval.lengths {
-        *counts.entry(length.get()).or_default() += count;
-    }
     let mut histogram = Histogram::new(DIGITS).map_err(|why| why.to_string())?;
-    for (length, count) in counts {
-        histogram.record_n(length, count).map_err(|why| why.to_string())?;
+    for (length, count) in &interval.lengths {
+        histogram.record_n(length.get(), *count).map_err(|why| why.to_string())?;
     }
     Ok(histogram)
 }

@@ -119,23 +119,24 @@ impl LengthsSummary {
         let is_gap = input.kind == LengthKind::Gap;
         let per_time = elapsed_ns.filter(|_| is_gap);
         let sum = input.sum_ns.map(|sum| u128::from(sum.get()));
-        let sum = sum.or_else(|| middles(&bins, count?));
+        let sum = sum.or_else(|| (count == Some(binned)).then(|| middles(&bins)));
+        let mean = sum.zip(count).and_then(|(sum, count)| mean(sum, count));
         let noise_ns = sum.and_then(|sum| u64::try_from(sum).ok()).map(Nanos::from_nanos);
-        let has_bins = input.count.is_some() && !bins.is_empty();
+        let beyond = match bins.is_empty() {
+            true => 0,
+            false => count.unwrap_or(binned).saturating_sub(binned),
+        };
         Self {
             kind: input.kind,
             cpu: input.cpu,
             tag: input.tag.clone(),
             elapsed_ns,
             count,
-            beyond: input.count.filter(|_| has_bins).unwrap_or(0).saturating_sub(binned),
+            beyond,
             gaps_hz: count.zip(per_time).and_then(|(n, time)| PerSecond::of(n, time)),
             noise_ppm: noise_ns.zip(per_time).and_then(|(sum, time)| Ppm::of(sum, time)),
             ns: Distribution {
-                mean: sum
-                    .zip(count)
-                    .and_then(|(sum, n)| mean(sum, n))
-                    .map(Nanos::from_nanos),
+                mean: mean.map(Nanos::from_nanos),
                 ..distribution(input, &bins, count, rounding)
             },
         }
@@ -195,15 +196,13 @@ fn in_bins(
     bins.iter().find(reaches).map(|bin| rounding.length(*bin))
 }
 
-/// The sum of lengths of which each is the middle of its bin; `None` if some are in none.
-fn middles(bins: &[Bin], count: u64) -> Option<u128> {
+/// The sum of lengths of which each is the middle of its bin.
+fn middles(bins: &[Bin]) -> u128 {
     let twice = |bin: &Bin| {
         let ends = u128::from(bin.from_ns.get()) + u128::from(longest(*bin).get());
         ends.saturating_mul(u128::from(bin.count))
     };
-    let binned = bins.iter().map(|bin| u128::from(bin.count)).sum::<u128>();
-    let sum = bins.iter().map(twice).fold(0, u128::saturating_add) / 2;
-    (binned == u128::from(count)).then_some(sum)
+    bins.iter().map(twice).fold(0, u128::saturating_add) / 2
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use recording::{Cell, Ending, Mode};
 use stats::RunSet;
 
 use crate::args::Output;
-use crate::inputs::{files_in, is_named, load};
+use crate::inputs::{files_in, is_named, load, load_set};
 use crate::lab;
 use crate::outcome::Failure;
 use crate::saved;
@@ -94,14 +94,10 @@ fn set(name: &Path) -> Result<RunSet, Failure> {
         return Ok(RunSet::single(&load(name)?));
     }
     let files = files_in(name)?;
-    if let [file] = files.as_slice() {
-        return Ok(RunSet::single(&load(file)?));
+    match files.as_slice() {
+        [file] => Ok(RunSet::single(&load(file)?)),
+        several => load_set(several),
     }
-    let mut set = RunSet::default();
-    for file in &files {
-        set.add(&load(file)?);
-    }
-    Ok(set)
 }
 
 /// Cells from the cache or a guest. Those of timed mode are measured, and compared as recordings.
