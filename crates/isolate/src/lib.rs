@@ -23,7 +23,7 @@ pub use cpus::pick::{Pick, Reason, others, pick, pick_all};
 pub use error::{Error, Kind};
 pub use isolation::dma_latency::wake_limit_us;
 pub use isolation::{Isolation, IsolationOptions};
-pub use lock::{LockWait, on_lock_wait, try_lock};
+pub use lock::{LockWait, on_lock_wait, try_lock, try_lock_folder};
 pub use program::child::{
     may_have, may_order_threads, may_outrank, order_threads, tether,
 };

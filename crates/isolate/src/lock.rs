@@ -83,6 +83,17 @@ pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
     Ok(acquire_lock(&file)?.then_some(file))
 }
 
+/// Acquires the lock of a folder (not of a link to one); `None` if another process holds it. Unlike a
+/// file in the folder, it does not have to be created, and what empties the folder keeps it.
+///
+/// # Errors
+/// As for [`try_lock`].
+pub fn try_lock_folder(path: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    Ok(acquire_lock(&folder)?.then_some(folder))
+}
+
 /// Sleeps; returns whether a signal handler interrupted that.
 fn is_interrupted(pause: Duration) -> bool {
     let Ok(pause) = pause.try_into() else { return false };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Stdio};
@@ -25,10 +25,8 @@ const MESSAGES_MAX: usize = 16 << 10;
 /// How long to wait for messages after the run has ended: a process that it left behind may hold the
 /// pipe.
 const MESSAGES_WAIT: Duration = Duration::from_millis(200);
-/// The beginning of the names of folders that recordings are first saved in, and the file that a
-/// process locks there.
+/// The beginning of the names of folders that recordings are first saved in.
 const PREFIX: &str = ".noisefloor-run-";
-const LOCK: &str = "lock";
 /// The time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -53,12 +51,9 @@ impl<'a> Child<'a> {
     /// A run whose recording is first saved in a folder of its own, on the file system of the given
     /// one.
     pub(crate) fn new(plan: &'a Plan, beside: Option<&Path>) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place(beside));
-        let folder = folder.map_err(|error| {
+        let (folder, _lock) = locked_folder(&place(beside)).map_err(|error| {
             Failure::refused(format!("failed to create a temporary folder: {error}"))
         })?;
-        // A kernel without file locks leaves it behind if this process is killed.
-        let _lock = isolate::try_lock(&folder.path().join(LOCK)).unwrap_or(None);
         Ok(Self { plan, folder, _lock })
     }
 
@@ -107,6 +102,21 @@ fn place(beside: Option<&Path>) -> PathBuf {
     beside.map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
+/// A new folder, and its lock, without which it is taken for that of a killed process. A kernel
+/// without file locks has none: there, such folders stay.
+fn locked_folder(place: &Path) -> io::Result<(TempDir, Option<File>)> {
+    loop {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        match isolate::try_lock_folder(folder.path()) {
+            // Another process found it before it was locked, and removes it.
+            Ok(None) => {}
+            Ok(Some(_)) if !folder.path().exists() => {}
+            Err(why) if why.kind() == ErrorKind::NotFound => {}
+            lock => return Ok((folder, lock.unwrap_or(None))),
+        }
+    }
+}
+
 /// Removes the folders of killed processes of this user.
 pub(crate) fn remove_left_behind(beside: Option<&Path>) {
     for entry in fs::read_dir(place(beside)).into_iter().flatten().flatten() {
@@ -119,8 +129,7 @@ pub(crate) fn remove_left_behind(beside: Option<&Path>) {
         if !is_named || !entry.metadata().is_ok_and(is_own) {
             continue;
         }
-        let lock = entry.path().join(LOCK);
-        if lock.exists() && matches!(isolate::try_lock(&lock), Ok(Some(_))) {
+        if let Ok(Some(_lock)) = isolate::try_lock_folder(&entry.path()) {
             // What cannot be removed does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -143,7 +152,7 @@ fn read_end(mut from: process::ChildStderr) -> Receiver<Vec<u8>> {
 }
 
 /// Ends a run that takes too long: its settings are restored unless it has to be killed.
-fn end(child: &mut process::Child, forwarding: &mut Forwarding) -> std::io::Result<()> {
+fn end(child: &mut process::Child, forwarding: &mut Forwarding) -> io::Result<()> {
     send(child, Signal::TERM);
     let deadline = Instant::now().checked_add(GRACE);
     if forwarding.until_ended(child, deadline)?.is_none() {
@@ -161,4 +170,30 @@ fn failure(status: ExitStatus, messages: &str) -> Failure {
         own => own.to_owned(),
     };
     Failure::with_code(status.code(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that folders of this name without the lock are removed (a process can be killed before it
+    /// has locked its folder), and nothing else.
+    #[test]
+    fn folders_without_a_lock_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let (folder, _lock) = locked_folder(place.path()).unwrap();
+        let left_behind = at(".noisefloor-run-left");
+        fs::create_dir_all(left_behind.join("folder")).unwrap();
+        fs::write(left_behind.join("run.json"), "").unwrap();
+        fs::create_dir(at("other")).unwrap();
+        fs::write(at(".noisefloor-run-file"), "").unwrap();
+        std::os::unix::fs::symlink(at("other"), at(".noisefloor-run-link")).unwrap();
+        remove_left_behind(Some(place.path()));
+        assert!(!left_behind.exists());
+        assert!(folder.path().exists());
+        for name in ["other", ".noisefloor-run-file", ".noisefloor-run-link"] {
+            assert!(at(name).exists(), "{name}");
+        }
+    }
 }

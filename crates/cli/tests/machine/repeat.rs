@@ -207,7 +207,9 @@ fn nothing_is_left_behind() {
         set.exists().then(|| files(&set).into_iter().filter(is_hidden).count())
     };
     let args = ["repeat", "-n", "1000", "--pause", "0", "-o", set.to_str().unwrap()];
-    let run = ["run", "sleep", "0.1"];
+    // No other process has these words.
+    let sleep = format!("sleep 20.{}", std::process::id());
+    let run = ["run", "sh", "-c", &sleep];
     let mut child = spawn(&[&args[..], &run].concat());
     let begin = Instant::now();
     while hidden() != Some(1) && begin.elapsed() < Duration::from_secs(60) {
@@ -217,6 +219,7 @@ fn nothing_is_left_behind() {
     child.wait().unwrap();
     assert_eq!(hidden(), Some(1));
     let output = repeat(&["-n", "1", "-o", set.to_str().unwrap(), "run", "true"]);
+    end_all(&sleep);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     assert_eq!(hidden(), Some(0));
 }
