@@ -23,7 +23,7 @@ pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
 pub use latency::{CpuLatencySummary, LatencySummary};
-pub use length_log::{LengthInterval, LengthLog};
+pub use length_log::{LengthInterval, LengthLog, NoLog};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::culprits::CulpritSummary;
@@ -176,29 +176,34 @@ impl<'a> Items<'a> {
 }
 
 impl LengthLog {
-    /// The lengths of a recording, in the intervals of its log or of one second; `None` of kinds that
-    /// have none.
-    pub fn of(recording: &Recording) -> Option<Self> {
+    /// The lengths of a recording, in the intervals of its log, or of one second (longer ones if the
+    /// recording has more than a million of them).
+    ///
+    /// # Errors
+    /// It has none, or too many.
+    pub fn of(recording: &Recording) -> Result<Self, NoLog> {
         let (kind, intervals) = intervals(&recording.body)?;
-        Some(Self::new(kind, intervals))
+        Ok(Self::new(kind, intervals))
     }
 }
 
-/// The lengths of a recording by time and CPU, for a log; `None` of kinds that have none.
-fn intervals(body: &Body) -> Option<(LengthKind, Vec<LengthInterval>)> {
+/// The lengths of a recording by time and CPU, for a log.
+fn intervals(body: &Body) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
     match body {
-        Body::Noise { series, .. } => Some((LengthKind::Gap, length_log::noise(series))),
+        Body::Noise { series, .. } => Ok((LengthKind::Gap, length_log::noise(series))),
         Body::Check { series, .. } => {
-            Some((LengthKind::Gap, length_log::noise(&series.noise)))
+            Ok((LengthKind::Gap, length_log::noise(&series.noise)))
         }
         Body::Latency { spec, series } => {
-            let intervals = length_log::latency(&series.cpus, spec.interval_ns);
-            Some((LengthKind::WakeupLatency, intervals))
+            let intervals = length_log::latency(&series.cpus, spec.interval_ns)?;
+            Ok((LengthKind::WakeupLatency, intervals))
         }
         Body::Jitter { spec, series } => {
-            Some((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
+            Ok((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
         }
-        Body::Imported { spec, series } => length_log::imported(spec, series),
+        Body::Imported { spec, series } => {
+            length_log::imported(spec, series).ok_or(NoLog::OtherKind)
+        }
         Body::Ticks { .. }
         | Body::Calls { .. }
         | Body::Run { .. }
@@ -207,6 +212,6 @@ fn intervals(body: &Body) -> Option<(LengthKind, Vec<LengthInterval>)> {
         | Body::NohzStress { .. }
         | Body::Slices { .. }
         | Body::Guests { .. }
-        | Body::Program { .. } => None,
+        | Body::Program { .. } => Err(NoLog::OtherKind),
     }
 }

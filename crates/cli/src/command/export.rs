@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use recording::FORMAT;
+use recording::{FORMAT, Recording};
 use report::{CSV_HEAD, benchmark_action_json, hdr_log, metrics_csv, prometheus_text};
 use serde_json::json;
+use stats::{LengthLog, NoLog};
 
 use crate::args::Output;
 use crate::destination::Destination;
@@ -85,14 +86,19 @@ fn text(format: Format, files: &[PathBuf]) -> Result<String, Failure> {
         Format::Prometheus => Ok(prometheus_text(&load(only(files)?)?)),
         Format::Hlog => {
             let recording = load(only(files)?)?;
-            let kind = recording.body.kind();
-            let log = hdr_log(&recording).ok_or_else(|| {
-                let kinds = "noise, check, latency and jitter have lengths for a log";
-                Failure::usage(format!("a recording of kind '{kind}': {kinds}"))
-            })?;
-            log.map_err(Failure::bug)
+            let log = LengthLog::of(&recording).map_err(|why| no_log(&recording, why))?;
+            hdr_log(&recording, &log).map_err(Failure::bug)
         }
     }
+}
+
+fn no_log(recording: &Recording, why: NoLog) -> Failure {
+    let kind = recording.body.kind();
+    let why = match why {
+        NoLog::OtherKind => "noise, check, latency and jitter have lengths for a log",
+        NoLog::TooManySamples => "too many samples for a log: more than 100 million",
+    };
+    Failure::usage(format!("a recording of kind '{kind}': {why}"))
 }
 
 /// The only file: these formats have one recording.

@@ -16,15 +16,11 @@ const DIGITS: u8 = 3;
 /// Nanoseconds in the unit of maxima.
 const DIVISOR: f64 = 1e6;
 
-/// The log of a recording; `None` of kinds without lengths.
+/// The lengths of a recording as a log.
 ///
 /// # Errors
 /// A histogram cannot be written.
-pub fn hdr_log(recording: &Recording) -> Option<Result<String, String>> {
-    LengthLog::of(recording).map(|log| write(recording, &log))
-}
-
-fn write(recording: &Recording, log: &LengthLog) -> Result<String, String> {
+pub fn hdr_log(recording: &Recording, log: &LengthLog) -> Result<String, String> {
     let kind = serde_json::to_value(log.kind).ok();
     let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
     let only_cpu = log.only_cpu();
@@ -74,19 +70,26 @@ fn histogram(interval: &LengthInterval) -> Result<Histogram<u64>, String> {
 
 #[cfg(test)]
 mod tests {
+    use stats::NoLog;
+
     use super::*;
     use crate::example::{self, GUEST};
 
     /// Check the comments, and that the lengths of two CPUs have tags.
     #[test]
     fn comments_and_tags() {
-        let text = hdr_log(&example::noise(GUEST, 2)).unwrap().unwrap();
-        assert!(text.starts_with("#[Logged with noisefloor"), "{text}");
-        assert!(text.contains("#[noisefloor: gap]\n"), "{text}");
-        assert!(text.contains("\nTag=CPU0,0.000,1.000,"), "{text}");
-        assert!(text.contains("\nTag=CPU1,0.000,1.000,"), "{text}");
-        let one = hdr_log(&example::noise(GUEST, 1)).unwrap().unwrap();
+        let text = |cpus| {
+            let recording = example::noise(GUEST, cpus);
+            hdr_log(&recording, &LengthLog::of(&recording).unwrap()).unwrap()
+        };
+        let two = text(2);
+        assert!(two.starts_with("#[Logged with noisefloor"), "{two}");
+        assert!(two.contains("#[noisefloor: gap]\n"), "{two}");
+        assert!(two.contains("\nTag=CPU0,0.000,1.000,"), "{two}");
+        assert!(two.contains("\nTag=CPU1,0.000,1.000,"), "{two}");
+        let one = text(1);
         assert!(one.contains("#[noisefloor: gap CPU0]\n") && !one.contains("Tag="));
-        assert!(hdr_log(&example::ticks(GUEST, 1, 1)).is_none());
+        let ticks = example::ticks(GUEST, 1, 1);
+        assert_eq!(LengthLog::of(&ticks), Err(NoLog::OtherKind));
     }
 }

@@ -9,8 +9,21 @@ use units::{Cpu, LengthUnit, Nanos};
 use crate::summary::imported::Rounding;
 use crate::summary::noise::window;
 
-/// The duration of an interval.
-const INTERVAL: Nanos = Nanos::from_secs(1);
+/// The shortest interval, of which longer ones are multiples.
+const INTERVAL_MIN: Nanos = Nanos::from_secs(1);
+/// The largest number of intervals: a week of a CPU in seconds is less.
+const INTERVALS_MAX: u64 = 1_000_000;
+/// The largest number of samples, which take 16 bytes each.
+const SAMPLES_MAX: u64 = 100_000_000;
+
+/// Why a recording has no log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoLog {
+    /// Its kind has no lengths.
+    OtherKind,
+    /// It has more samples than a log is written for: a wake-up can stand for any number of them.
+    TooManySamples,
+}
 
 /// The lengths of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,12 +63,19 @@ impl LengthLog {
     }
 }
 
+/// The duration of an interval: a second, or as many as it takes for all CPUs to have few intervals.
+fn interval_length(elapsed: impl Iterator<Item = Nanos>) -> Nanos {
+    let seconds = elapsed.map(|it| it.get().div_ceil(INTERVAL_MIN.get()));
+    let seconds = seconds.fold(0, u64::saturating_add);
+    INTERVAL_MIN.saturating_mul(seconds.div_ceil(INTERVALS_MAX).max(1))
+}
+
 /// Empty intervals of a CPU, the last of which ends with the measurement.
-fn seconds(cpu: Cpu, elapsed: Nanos) -> Vec<LengthInterval> {
-    let count = elapsed.get().div_ceil(INTERVAL.get());
+fn empty_intervals(cpu: Cpu, elapsed: Nanos, length: Nanos) -> Vec<LengthInterval> {
+    let count = elapsed.get().div_ceil(length.get());
     let interval = |at: u64| {
-        let start_ns = INTERVAL.saturating_mul(at);
-        let length_ns = elapsed.saturating_sub(start_ns).min(INTERVAL);
+        let start_ns = length.saturating_mul(at);
+        let length_ns = elapsed.saturating_sub(start_ns).min(length);
         LengthInterval {
             cpu: Some(cpu),
             tag: None,
@@ -69,30 +89,49 @@ fn seconds(cpu: Cpu, elapsed: Nanos) -> Vec<LengthInterval> {
 
 /// Adds a length to the interval of its time, or to the last one.
 fn add(intervals: &mut [LengthInterval], at: Nanos, length: Nanos) {
-    let last = intervals.len().saturating_sub(1);
-    let at = usize::try_from(at.get() / INTERVAL.get()).unwrap_or(last).min(last);
+    let Some(each) = intervals.first().map(|first| first.length_ns) else { return };
+    let last = intervals.len() - 1;
+    let at = usize::try_from(at.get() / each.get()).unwrap_or(last).min(last);
     if let Some(interval) = intervals.get_mut(at) {
         interval.lengths.push((length, 1));
     }
 }
 
 pub(crate) fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
+    let length = interval_length(series.cpus.iter().map(window));
     let of = |cpu: &CpuNoise| {
-        let mut intervals = seconds(cpu.cpu, window(cpu));
+        let mut intervals = empty_intervals(cpu.cpu, window(cpu), length);
         cpu.gaps.iter().for_each(|gap| add(&mut intervals, gap.start, gap.length));
         intervals
     };
     series.cpus.iter().flat_map(of).collect()
 }
 
-pub(crate) fn latency(cpus: &[CpuLatency], interval: Nanos) -> Vec<LengthInterval> {
-    cpus.iter().flat_map(|cpu| of_wakeups(cpu, interval)).collect()
+/// # Errors
+/// There are too many samples.
+pub(crate) fn latency(
+    cpus: &[CpuLatency],
+    interval: Nanos,
+) -> Result<Vec<LengthInterval>, NoLog> {
+    let samples = cpus.iter().map(expiries).fold(0, u64::saturating_add);
+    if samples > SAMPLES_MAX {
+        return Err(NoLog::TooManySamples);
+    }
+    let elapsed = |cpu| interval.saturating_mul(expiries(cpu));
+    let length = interval_length(cpus.iter().map(elapsed));
+    let of = |cpu| of_wakeups(cpu, interval, length);
+    Ok(cpus.iter().flat_map(of).collect())
+}
+
+fn expiries(cpu: &CpuLatency) -> u64 {
+    let each = cpu.wakeups.iter().map(|wakeup| wakeup.expiries);
+    each.fold(0, u64::saturating_add)
 }
 
 /// A sample for each expiry, as in the summary.
-fn of_wakeups(cpu: &CpuLatency, interval: Nanos) -> Vec<LengthInterval> {
-    let expiries: u64 = cpu.wakeups.iter().map(|wakeup| wakeup.expiries).sum();
-    let mut intervals = seconds(cpu.cpu, interval.saturating_mul(expiries));
+fn of_wakeups(cpu: &CpuLatency, interval: Nanos, length: Nanos) -> Vec<LengthInterval> {
+    let elapsed = interval.saturating_mul(expiries(cpu));
+    let mut intervals = empty_intervals(cpu.cpu, elapsed, length);
     let mut at = Nanos::ZERO;
     for wakeup in &cpu.wakeups {
         for missed in 0..wakeup.expiries {
@@ -179,7 +218,42 @@ mod tests {
         assert_eq!(log.only_cpu(), cpus.clone().next().filter(|_| cpus.len() == 1));
         let length: Nanos = log.intervals.iter().map(|one| one.length_ns).sum();
         assert_eq!(length, summary.cpus.iter().map(|cpu| cpu.elapsed_ns).sum());
-        assert!(log.intervals.iter().all(|one| one.length_ns <= INTERVAL));
+        assert!(log.intervals.iter().all(|one| one.length_ns <= INTERVAL_MIN));
+    }
+
+    /// Check that a log of decades has few intervals, and that its CPUs share them.
+    #[test]
+    fn intervals_are_few() {
+        let week = Nanos::from_secs(7 * 86_400);
+        assert_eq!(interval_length([week].into_iter()), INTERVAL_MIN);
+        let two = interval_length([week; 2].into_iter());
+        assert_eq!(two, Nanos::from_secs(2));
+        let longest = interval_length([Nanos::from_nanos(u64::MAX); 3].into_iter());
+        let cpu = Cpu::new(0);
+        let mut intervals = empty_intervals(cpu, Nanos::from_nanos(u64::MAX), longest);
+        assert!((333_000..=333_334).contains(&intervals.len()), "{}", intervals.len());
+        let total: Nanos = intervals.iter().map(|one| one.length_ns).sum();
+        assert_eq!(total, Nanos::from_nanos(u64::MAX));
+        add(&mut intervals, longest, Nanos::from_nanos(5));
+        assert_eq!(intervals[1].lengths, [(Nanos::from_nanos(5), 1)]);
+        add(&mut intervals, Nanos::from_nanos(u64::MAX), Nanos::from_nanos(6));
+        assert_eq!(intervals.last().unwrap().lengths, [(Nanos::from_nanos(6), 1)]);
+        add(&mut empty_intervals(cpu, Nanos::ZERO, longest), Nanos::ZERO, Nanos::ZERO);
+    }
+
+    /// Check that a wake-up that claims any number of expiries is refused, and that a sum of them does
+    /// not overflow.
+    #[test]
+    fn too_many_samples() {
+        let mut recording = read("latency-1.json");
+        let recording::Body::Latency { series, .. } = &mut recording.body else {
+            panic!()
+        };
+        for expiries in [SAMPLES_MAX, u64::MAX - 1] {
+            series.cpus[0].wakeups[0].expiries = expiries;
+            let samples = latency(&series.cpus, Nanos::from_micros(1));
+            assert_eq!(samples.unwrap_err(), NoLog::TooManySamples, "{expiries}");
+        }
     }
 
     /// Check that the log of latencies has the samples of the summary.
