@@ -2,8 +2,8 @@
 //!
 //! Some processes spin, others sleep periodically (`workers`). A thread with a higher priority reads
 //! the usage and the context switches of each at the edges of each sample. With several variants
-//! (steps), rounds (turns) alternate between the current settings and each variant, so that a drift
-//! of the machine affects all of them alike.
+//! (steps), each round (turn) has the current settings and each variant, in an order that is reversed
+//! in every second round (A B, B A), so that a drift of the machine affects all of them alike.
 //!
 //! With phases, each phase has new processes, which start at another offset to the tick: how
 //! sleepers and ticks coincide is determined when processes begin. In a guest each turn is one
@@ -132,7 +132,7 @@ impl Sampler<'_> {
         }))
     }
 
-    /// All turns: the current settings, then each variant, repeatedly.
+    /// All turns: the current settings and each variant, then the same in reverse, repeatedly.
     fn turns(
         &mut self,
         spec: &SlicesSpec,
@@ -144,7 +144,8 @@ impl Sampler<'_> {
         }
         let mut turns = Vec::new();
         for turn in 0..spec.turns {
-            for (step, tunings) in (0..).zip(&steps) {
+            for step in in_order(turn, steps.len()) {
+                let tunings = &steps[step];
                 let tuned = match tunings.is_empty() {
                     true => None,
                     false => Some(TuningLease::begin(tunings, self.facts)?),
@@ -156,6 +157,7 @@ impl Sampler<'_> {
                 let samples = self.turn(spec, &words, watch)?;
                 tuned.map_or(Ok(Vec::new()), TuningLease::end)?;
                 if !samples.is_empty() {
+                    let step = u32::try_from(step).unwrap_or(u32::MAX);
                     turns.push(SlicesTurn { step, samples });
                 }
                 if watch.control.stop.is_requested() {
@@ -240,6 +242,11 @@ fn uneven(before: &Reading, after: &Reading) -> Option<Doubt> {
         );
         Doubt::new(Code::Unequal, text)
     })
+}
+
+/// The steps of a turn, in their order.
+fn in_order(turn: u32, steps: usize) -> impl Iterator<Item = usize> {
+    (0..steps).map(move |at| if turn % 2 == 0 { at } else { steps - 1 - at })
 }
 
 /// How many phases there are.

@@ -16,8 +16,8 @@ use crate::outcome::{Failure, Outcome};
 
 /// Number of spinners per sleeper, as in the program of the 2009 report.
 const SPINNERS_EACH: u32 = 8;
-/// Default number of rounds with several variants: the fewest that show a spread.
-const TURNS: u32 = 3;
+/// Default number of rounds with several variants: the fewest in balanced order that show a spread.
+const TURNS: u32 = 4;
 /// Interval at which the program of the 2009 report printed.
 const CLASSIC_SAMPLE: Nanos = Nanos::from_secs(1);
 
@@ -40,7 +40,7 @@ pub(crate) struct SlicesArgs {
     /// Time they compute after each wake-up, with a unit (20us) [default: none].
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) burst: Option<Nanos>,
-    /// Duration of each round, in seconds or with a unit (500ms).
+    /// Duration of all rounds of a variant together, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
     /// CPUs to run on, as 0-3,8 [default: all in this process's affinity mask].
@@ -61,7 +61,8 @@ pub(crate) struct SlicesArgs {
     /// be repeated, one variant each (root).
     #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = step)]
     pub(crate) steps: Vec<Step>,
-    /// Number of rounds [default: 3 with --step, else 1].
+    /// Number of rounds, each of all variants; every second one is in reverse order (an even number
+    /// balances a drift) [default: 4 with --step, else 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) turns: Option<u32>,
     /// Length of a sample, in seconds or with a unit (500ms) [default: a round].

@@ -1,4 +1,4 @@
-//! `try` and `repeat --step`: settings that are left in place, refused, or changed by others.
+//! `try`, `repeat --step` and `slices --step`: settings that are left in place, refused, or changed by others.
 
 use std::fs;
 
@@ -55,6 +55,23 @@ fn cpu_and_shell(test: &str) -> Option<String> {
         return None;
     }
     cpu(test).filter(|_| is_writable(test))
+}
+
+/// Check that `slices --step` tries settings as `try` does, in balanced order.
+#[test]
+fn slices_try_settings() {
+    let test = "slices_try_settings";
+    let Some(cpu) = cpu(test).filter(|_| is_writable(test)) else { return };
+    let _alone = alone();
+    let before = Before::of(STAT);
+    let slices = ["slices", "2", "--sleepers", "0", "-c", &cpu, "-d", "200ms"];
+    let step = ["--step", "vm.stat_interval=7", "-o", "-"];
+    let output = output(&[&slices[..], &step].concat());
+    let recording: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let turns = recording["series"]["turns"].as_array().unwrap().iter();
+    let steps: Vec<u64> = turns.map(|turn| turn["step"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [0, 1, 1, 0, 0, 1, 1, 0]);
+    assert_eq!(now(STAT), before.1);
 }
 
 /// Check that the better setting is left in place with `--keep`, but not without it, and that the
