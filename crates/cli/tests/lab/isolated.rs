@@ -1,6 +1,6 @@
 //! Guests with a `nohz_full` CPU: its tick stops, the cause that prevents it is named, and
-//! settings are restored after each of 60 runs that were killed, in all guests together. Plain
-//! emulation, in real time.
+//! settings are restored after each of 60 runs that were killed, in all guests together; with
+//! `NOISEFLOOR_TEST_ALL`, after each of 900 of `try`. Plain emulation, in real time.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use crate::site::{NEW, OLD, Site, TOOL};
 use crate::watched::kernels;
 
 /// The longest time for a guest on a busy host.
-const LONG: Duration = Duration::from_secs(1_800);
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// The tests of `tests/isolation`, and the program that they call, as static programs.
 fn built() -> Option<[Vec<u8>; 2]> {
@@ -59,30 +59,50 @@ fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [Vec<u8>; 2]
     }
 }
 
-/// Check all of it, on 6.1, with RT throttling, and on 6.12, with a fair server, on which a CPU
-/// of `isolcpus=` can neither be released nor be part of a partition; and on 6.1 without such a
-/// CPU, where partitions are possible.
-#[test]
-fn isolated() {
+/// Checks that the tests and the kernels are there, and runs the guests at once.
+fn run_all(guests: [Guest; 3]) {
     let Some(site) = Site::new() else { return };
     let Some(built) = built() else { return };
     if !kernels(&site, &[OLD, NEW]) {
         return;
     }
-    // How programs are made ordinary, and who may open the journal, does not depend on the
-    // kernel; the cause that starts a tick again is tested on 6.12 by an exact guest
-    // (`nohz::brought_back`).
-    let once =
-        &["--skip", "spinning::", "--skip", "state::", "--skip", "what_brings_it_back"];
-    let guests: [Guest; 3] = [
-        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", &[]),
-        (OLD, "NOISEFLOOR_TEST_KILLS=20", &["kills::"]),
-        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", once),
-    ];
     std::thread::scope(|scope| {
         for guest in guests {
             let (site, built) = (&site, built.clone());
             scope.spawn(move || run(site, guest, built));
         }
     });
+}
+
+/// Check all of it, on 6.1, with RT throttling, and on 6.12, with a fair server, on which a CPU
+/// of `isolcpus=` can neither be released nor be part of a partition; and on 6.1 without such a
+/// CPU, where partitions are possible.
+#[test]
+fn isolated() {
+    // How programs are made ordinary, and who may open the journal, does not depend on the
+    // kernel; the cause that starts a tick again is tested on 6.12 by an exact guest
+    // (`nohz::brought_back`).
+    let once =
+        &["--skip", "spinning::", "--skip", "state::", "--skip", "what_brings_it_back"];
+    run_all([
+        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", &[]),
+        (OLD, "NOISEFLOOR_TEST_KILLS=20", &["kills::"]),
+        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", once),
+    ]);
+}
+
+/// Check that `try` restores all settings after each of 300 runs that were killed, in each of the same
+/// guests.
+#[test]
+fn tried_300_times() {
+    if std::env::var_os("NOISEFLOOR_TEST_ALL").is_none() {
+        println!("skipped: tried_300_times: 300 runs in guests; make test-all runs it");
+        return;
+    }
+    let tried: &[&str] = &["kills::tried"];
+    run_all([
+        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=300", tried),
+        (OLD, "NOISEFLOOR_TEST_KILLS=300", tried),
+        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=300", tried),
+    ]);
 }
