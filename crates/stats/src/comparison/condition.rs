@@ -122,8 +122,9 @@ impl Condition {
         !matches!(self.bound, Bound::Nanos(_)) || unit == Unit::Ns
     }
 
-    /// Whether it holds for any CPU: for a difference that is reported. It is undecided if a difference
-    /// was not found for lack of data, but may be as large.
+    /// Whether it holds for any CPU: for a difference that is reported, and for none if it includes
+    /// that (`> -5%`: not lower by 5 %). It is undecided if the interval of a difference that is not
+    /// reported reaches beyond the bound.
     pub fn judge(&self, comparison: &Comparison) -> Judged {
         let own = comparison.metrics.iter();
         let own = own.filter(|one| one.metric() == Some(self.metric()));
@@ -140,24 +141,28 @@ impl Condition {
     }
 
     fn of_compared(&self, compared: &Compared) -> Judged {
-        let ppm = |of: Option<Ppm>| of.map(Ppm::get);
-        let exceeds =
-            |at: Option<f64>, at_ppm| at.is_some_and(|at| self.exceeds(at, at_ppm));
-        match compared.conclusion {
+        // Then it is the opposite of a condition that no difference fulfils.
+        let includes_none = self.exceeds(0.0, Some(0.0));
+        let beyond =
+            |at, part: Option<Ppm>| self.exceeds(at, part.map(Ppm::get)) != includes_none;
+        let judged = match compared.conclusion {
             Conclusion::Lower | Conclusion::Higher => {
-                Judged::known(exceeds(compared.difference, ppm(compared.difference_ppm)))
+                let at = compared.difference;
+                let is_beyond = at.is_some_and(|at| beyond(at, compared.difference_ppm));
+                Judged::known(is_beyond)
             }
-            Conclusion::Equal | Conclusion::NoLargerDifference { .. } => Judged::False,
-            Conclusion::NotEnoughData { .. } => {
+            Conclusion::Equal => Judged::False,
+            Conclusion::NoLargerDifference { .. } | Conclusion::NotEnoughData { .. } => {
                 let Some(interval) = compared.interval else { return Judged::Undecided };
                 let parts = compared.interval_ppm.map(|bounds| bounds.map(Some));
-                let parts = parts.unwrap_or([None; 2]);
-                let bounds = interval.into_iter().zip(parts);
-                let may =
-                    bounds.into_iter().any(|(at, part)| exceeds(Some(at), ppm(part)));
-                if may { Judged::Undecided } else { Judged::False }
+                let mut bounds = interval.into_iter().zip(parts.unwrap_or([None; 2]));
+                match bounds.any(|(at, part)| beyond(at, part)) {
+                    true => Judged::Undecided,
+                    false => Judged::False,
+                }
             }
-        }
+        };
+        if includes_none { judged.opposite() } else { judged }
     }
 
     /// Whether a difference is beyond the bound. One from zero is beyond any percentage in its direction.
@@ -181,6 +186,14 @@ impl Judged {
         if holds { Self::True } else { Self::False }
     }
 
+    fn opposite(self) -> Self {
+        match self {
+            Self::False => Self::True,
+            Self::True => Self::False,
+            Self::Undecided => Self::Undecided,
+        }
+    }
+
     /// True if one of them is, else undecided if one of them is.
     pub fn any(all: impl IntoIterator<Item = Self>) -> Self {
         all.into_iter().fold(Self::False, Self::or)
@@ -198,6 +211,8 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Better;
+    use crate::comparison::{Quantity, Statistic};
 
     fn bound(text: &str) -> Option<(bool, Bound)> {
         let condition: Condition = text.parse().ok()?;
@@ -250,5 +265,72 @@ mod tests {
         assert!(!condition.exceeds(0.0, None));
         let below: Condition = "noise_ppm < -3".parse().unwrap();
         assert!(below.exceeds(-3.5, None) && !below.exceeds(-3.0, None));
+    }
+
+    /// A comparison with a base of 100: a difference and its interval are percent, too.
+    fn compared(conclusion: Conclusion, difference: f64, interval: [f64; 2]) -> Compared {
+        let ppm = |percent: f64| Ppm::new(percent * 1e4);
+        Compared {
+            quantity: Quantity::Metric { metric: "noise_ppm".to_owned(), cpu: None },
+            values: [8; 2],
+            nonzero: [8; 2],
+            block: None,
+            statistic: Statistic::Median,
+            centers: [Some(100.0), Some(100.0 + difference)],
+            difference: Some(difference),
+            interval: Some(interval),
+            difference_ppm: Some(ppm(difference)),
+            interval_ppm: Some(interval.map(ppm)),
+            p_value: 1.0,
+            adjusted_p_value: 1.0,
+            conclusion,
+            unit: Unit::Ppm,
+            better: Better::Less,
+        }
+    }
+
+    /// Check each verdict with conditions that no difference fulfils, and with those that it does not.
+    #[test]
+    fn verdicts() {
+        use Judged::{False, True, Undecided};
+        let higher = |by| compared(Conclusion::Higher, by, [1.0, 90.0]);
+        let lower = |by| compared(Conclusion::Lower, by, [-90.0, -1.0]);
+        let equal = || compared(Conclusion::Equal, 0.0, [0.0; 2]);
+        let largest_ppm = Ppm::new(1e5);
+        let small = |interval| {
+            compared(Conclusion::NoLargerDifference { largest_ppm }, 0.0, interval)
+        };
+        let unclear = |interval| {
+            compared(Conclusion::NotEnoughData { more_runs: None }, 0.0, interval)
+        };
+        for (condition, compared, expected) in [
+            ("noise_ppm > +10%", higher(20.0), True),
+            ("noise_ppm > +10%", higher(8.0), False),
+            ("noise_ppm > +10%", lower(-20.0), False),
+            ("noise_ppm > +10%", equal(), False),
+            ("noise_ppm > +10%", unclear([-5.0, 12.0]), Undecided),
+            ("noise_ppm > +10%", unclear([-5.0, 8.0]), False),
+            ("noise_ppm > +5%", small([-5.0, 8.0]), Undecided),
+            ("noise_ppm > +8", small([-5.0, 8.0]), False),
+            ("noise_ppm > -5%", lower(-8.0), False),
+            ("noise_ppm > -5%", lower(-3.0), True),
+            ("noise_ppm > -5%", higher(8.0), True),
+            ("noise_ppm > -5%", equal(), True),
+            ("noise_ppm > -5%", small([-4.0, 3.0]), True),
+            ("noise_ppm > -5%", small([-7.0, 3.0]), Undecided),
+            ("noise_ppm > -5%", unclear([5.0, 44.0]), True),
+            ("noise_ppm < +5", equal(), True),
+            ("noise_ppm < +5", higher(20.0), False),
+            ("noise_ppm < +0%", equal(), False),
+        ] {
+            let condition: Condition = condition.parse().unwrap();
+            let conclusion = compared.conclusion;
+            let found = condition.of_compared(&compared);
+            assert_eq!(found, expected, "{condition}: {conclusion:?}");
+        }
+        let mut single = unclear([0.0; 2]);
+        single.interval = None;
+        let condition: Condition = "noise_ppm > -5%".parse().unwrap();
+        assert_eq!(condition.of_compared(&single), Undecided);
     }
 }
