@@ -153,6 +153,10 @@ fn timerlat_histogram() {
     let last = &lengths[3];
     assert_eq!((last.count, binned(last), last.max_ns), (Some(3000), 2999, us(333)));
     assert_eq!((lengths[1].count, binned(&lengths[1])), (Some(3000), 3000));
+    // 0 to 3000 us, and 12,013 to 15,013 us.
+    assert_eq!([lengths[0].sum_ns, lengths[1].sum_ns], [us(1_500), us(13_513)]);
+    // 12,027 to 15,026 us in the rows, and one of 14 to 334 us.
+    assert_eq!(last.sum_ns, Some(Nanos::from_nanos(13_700_500)));
 }
 
 /// Check that the width of bins is found if there are only a few.
@@ -161,6 +165,10 @@ fn timerlat_buckets() {
     let (_, spec, lengths) = read("rtla-timerlat-buckets.txt");
     assert_eq!(spec.resolution_ns, us(10));
     assert_eq!(Some(lengths[3].bins[2].until_ns), us(340));
+    // All are below 1 us, although their row ends at 10 us.
+    assert_eq!((lengths[0].max_ns, lengths[0].sum_ns), (us(0), us(1_000)));
+    // 2000 of 4 to 6 us, by their mean.
+    assert_eq!(lengths[3].sum_ns, us(10_000));
 }
 
 /// Check the table of osnoise below its colours, and its histogram.
@@ -173,6 +181,8 @@ fn osnoise() {
     let (_, _, lengths) = read("rtla-osnoise-hist.txt");
     assert_eq!((lengths[0].kind, lengths[0].count), (LengthKind::Gap, Some(2406)));
     assert_eq!(2406 - binned(&lengths[0]), 2013);
+    // Most of them are beyond the rows, and their mean is 448 to 450 us.
+    assert_eq!(lengths[0].sum_ns, us(449 * 2406));
 }
 
 /// Check a log of jHiccup against `HistogramLogProcessor` of HdrHistogram 2.1.11: 9220 values, 540 of

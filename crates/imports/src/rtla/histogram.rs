@@ -139,19 +139,63 @@ impl Table {
         let finished = self.columns.into_iter().enumerate().map(|(at, column)| {
             let bins = rows.iter().map(|row| bin(row, at)).filter(|bin| bin.count > 0);
             let Column { lengths, mean, beyond } = column;
-            // rtla rounds its mean down: it is used only if some values are in no row.
-            let count = lengths.count.filter(|count| *count > 0 && beyond > 0);
-            let sum = count.zip(mean).map(|(count, mean)| mean * count as f64);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a sum of lengths"
-            )]
-            let sum_ns = sum.map(|sum| unit.saturating_mul(sum.max(0.0) as u64));
-            ImportedLengths { bins: bins.collect(), sum_ns, ..lengths }
+            let bins: Vec<Bin> = bins.collect();
+            let sum_ns = sum(&lengths, &bins, beyond, mean, unit);
+            ImportedLengths { bins, sum_ns, ..lengths }
         });
         finished.collect()
     }
+}
+
+/// The middle of what the rows, the mean and the extremes allow for the sum of lengths. rtla rounds each
+/// length down to the unit, and then the mean of these; rows may be wider than that. `None` if these
+/// contradict each other, and without a mean of lengths of which some are beyond the last row.
+fn sum(
+    lengths: &ImportedLengths,
+    bins: &[Bin],
+    beyond: u64,
+    mean: Option<f64>,
+    unit: Nanos,
+) -> Option<Nanos> {
+    let count = lengths.count.filter(|count| *count > 0)?;
+    if beyond > 0 && mean.is_none() {
+        return None;
+    }
+    let of_all = |length: Nanos| length.saturating_mul(count);
+    let of_bins = |length: fn(&Bin) -> Nanos| -> Nanos {
+        bins.iter().map(|bin| length(bin).saturating_mul(bin.count)).sum()
+    };
+    let longest = lengths.max_ns.map(|max| max + unit);
+    let end = bins.last().map_or(Nanos::ZERO, |bin| bin.until_ns);
+    let beyond_rows = (
+        end.saturating_mul(beyond),
+        longest.or((beyond == 0).then_some(end)).map(|it| it.saturating_mul(beyond)),
+    );
+    let rounded = mean.and_then(|mean| rounded_sum(mean, count, unit));
+    let low = [
+        Some(of_bins(|bin| bin.from_ns) + beyond_rows.0),
+        lengths.min_ns.map(of_all),
+        rounded,
+    ];
+    let high = [
+        beyond_rows.1.map(|beyond| of_bins(|bin| bin.until_ns) + beyond),
+        longest.map(of_all),
+        rounded.map(|sum| sum + of_all(unit) + of_all(unit)),
+    ];
+    let low = low.into_iter().flatten().max()?;
+    let high = high.into_iter().flatten().min()?;
+    (low <= high).then(|| low + Nanos::from_nanos(high.saturating_sub(low).get() / 2))
+}
+
+/// The sum of so many lengths with this mean, in units.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of lengths; as casts of finite numbers saturate"
+)]
+fn rounded_sum(mean: f64, count: u64, unit: Nanos) -> Option<Nanos> {
+    let is_known = mean.is_finite() && mean >= 0.0;
+    is_known.then(|| Nanos::from_nanos((mean * count as f64 * unit.get() as f64) as u64))
 }
 
 fn common_divisor(a: u64, b: u64) -> u64 {
