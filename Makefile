@@ -1,8 +1,8 @@
 # Entry points for users without cargo. `make run` and `make test` install missing packages;
 # everything else is in xtask (`cargo xtask`).
 
-PREFIX = /usr/local
-DESTDIR =
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 # The first cargo on PATH that is new enough. MAKEFLAGS is unset, because cargo cannot use
 # make's jobserver. scripts/target names another target directory if libbpf cannot be built in
