@@ -10,6 +10,11 @@ use serde_json::{Map, Value};
 /// Facts about the noisefloor process, rather than the machine.
 const OF_THE_PROCESS: [&str; 2] = ["security", "tracing"];
 
+/// The shortest gap that was stored, and the factor within which it is the same: it is calibrated before
+/// each run, and differs a little each time.
+const THRESHOLD: &str = "gap_threshold_ns";
+const CALIBRATED_WITHIN: f64 = 2.0;
+
 /// The distinct values of each key in a set of runs, in the order in which they first occur. A value
 /// that is unknown is not one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -63,6 +68,7 @@ impl Variants {
             let compared: Vec<&[Value]> =
                 values.filter(|values| is_compared(values)).collect();
             compared.windows(2).any(|pair| !is_same(pair[0], pair[1]))
+                && !is_calibrated(key, &compared)
         };
         let keys = sets.iter().flat_map(|set| &set.keys).map(|(key, _)| key.as_str());
         keys.unique().filter(|key| differs(key)).collect()
@@ -70,7 +76,9 @@ impl Variants {
 
     /// The keys with several values within the set.
     pub fn varying(&self) -> impl Iterator<Item = &str> {
-        let several = self.keys.iter().filter(|(_, values)| values.len() > 1);
+        let several = self.keys.iter().filter(|(key, values)| {
+            values.len() > 1 && !is_calibrated(key, &[values.as_slice()])
+        });
         several.map(|(key, _)| key.as_str())
     }
 }
@@ -82,6 +90,16 @@ fn is_same(a: &[Value], b: &[Value]) -> bool {
             .all(|value| other.contains(value) || (value.is_null() && other.is_empty()))
     };
     are_in(a, b) && are_in(b, a)
+}
+
+/// Whether these are thresholds that differ by their calibration only.
+fn is_calibrated(key: &str, sets: &[&[Value]]) -> bool {
+    let all: Option<Vec<f64>> =
+        sets.iter().copied().flatten().map(Value::as_f64).collect();
+    let ends = all.and_then(|all| all.into_iter().minmax().into_option());
+    key == THRESHOLD
+        && sets.iter().all(|values| !values.is_empty())
+        && ends.is_some_and(|(least, most)| most <= least * CALIBRATED_WITHIN)
 }
 
 /// The facts about the machine.
@@ -100,7 +118,7 @@ pub(crate) fn parameters(recording: &Recording) -> Vec<(String, Option<Value>)> 
     let source = body.source().map(|source| Value::from(source.name()));
     let events = ("events".to_owned(), Some(source.unwrap_or(Value::Null)));
     let threshold = body.noise().map(|noise| Value::from(noise.threshold_ns.get()));
-    let threshold = ("gap_threshold_ns".to_owned(), threshold);
+    let threshold = (THRESHOLD.to_owned(), threshold);
     let spec = if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
     let spec = spec.into_iter().map(|(key, value)| (key, Some(value)));
     let settings = settings(recording.repeat.as_ref());
@@ -164,5 +182,20 @@ mod tests {
         assert_eq!(Variants::differing_parameters(&[&a, &a]), [""; 0]);
         assert!(is_same(&[Value::Null], &[]) && !is_same(&[Value::from(1)], &[]));
         assert_eq!(a.varying().collect::<Vec<_>>(), ["same"]);
+    }
+
+    /// Check that thresholds differ only if it is by more than their calibration.
+    #[test]
+    fn thresholds() {
+        let of = |values: &[Option<u64>]| set(&[(THRESHOLD, values)]);
+        let [usual, near, far, none] =
+            [&[Some(648), Some(724)][..], &[Some(686)], &[Some(1_400)], &[]].map(of);
+        assert_eq!(Variants::differing_parameters(&[&usual, &near]), [""; 0]);
+        for other in [&far, &none] {
+            assert_eq!(Variants::differing_parameters(&[&usual, other]), [THRESHOLD]);
+        }
+        assert_eq!(usual.varying().count(), 0);
+        let wide = of(&[Some(648), Some(1_400)]);
+        assert_eq!(wide.varying().collect::<Vec<_>>(), [THRESHOLD]);
     }
 }

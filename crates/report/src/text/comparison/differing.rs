@@ -83,12 +83,42 @@ fn values(key: &str, set: &Variants, sets: &[&Variants]) -> String {
                 words(&Value::Array(rest))
             }
         }
-        (own, _, _) => own.iter().map(words).collect::<Vec<String>>().join(" or "),
+        (own, _, _) => match ends(own) {
+            Some(ends) => ends.map(words).join(" to "),
+            None => own.iter().map(words).collect::<Vec<String>>().join(" or "),
+        },
     }
+}
+
+/// The smallest and the largest of many numbers.
+fn ends(values: &[Value]) -> Option<[&Value; 2]> {
+    let numbers = values.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()?;
+    let order = |a: &usize, b: &usize| numbers[*a].total_cmp(&numbers[*b]);
+    let least = (0..numbers.len()).min_by(order)?;
+    let most = (0..numbers.len()).max_by(order)?;
+    (numbers.len() > 2).then(|| [&values[least], &values[most]])
 }
 
 /// The words of a key whose only value is a list of them.
 fn list_of_words(values: &[Value]) -> Option<&Vec<Value>> {
     let [Value::Array(words)] = values else { return None };
     words.iter().all(Value::is_string).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a few values are listed, and that of many numbers the ends are.
+    #[test]
+    fn many_numbers() {
+        for (own, expected) in [
+            (&[3_000, 1_000][..], "3 µs or 1 µs"),
+            (&[3_000, 1_000, 2_000], "1 µs to 3 µs"),
+        ] {
+            let own = own.iter().map(|value| Value::from(*value)).collect();
+            let set = Variants { keys: vec![("interval_ns".to_owned(), own)] };
+            assert_eq!(values("interval_ns", &set, &[&set]), expected);
+        }
+    }
 }

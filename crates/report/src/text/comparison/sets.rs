@@ -5,6 +5,7 @@ use units::{Nanos, printable};
 
 use crate::compared::ComparedSets;
 use crate::number;
+use crate::text::comparison::differing::label;
 use crate::text::comparison::{letter, runs};
 use crate::text::layout::paragraph::paragraph;
 
@@ -63,8 +64,8 @@ pub(crate) fn doubts(sets: &[RunSet]) -> impl Iterator<Item = String> {
             };
             add(printable(&one.doubt.text).into_owned(), of);
         }
-        let varying: Vec<&str> =
-            set.facts.varying().chain(set.parameters.varying()).collect();
+        let varying = set.facts.varying().chain(set.parameters.varying());
+        let varying: Vec<String> = varying.map(label).collect();
         if !varying.is_empty() {
             let text =
                 format!("the runs differ from each other, too: {}", varying.join(", "));
