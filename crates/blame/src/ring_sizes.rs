@@ -5,7 +5,7 @@
 //!
 //! | level | at most, /s | because |
 //! |---|---|---|
-//! | thread | 1,000,000 | a switch, its system call and its program take 1 us or more |
+//! | thread | 2,000,000 | a switch, its system call and its program take 0.5 us or more |
 //! | softirq | 500,000 | each needs an interrupt or a system call beside its own work |
 //! | handler, vector | 250,000 | an interrupt's entry, exit and two programs take 2 us or more |
 //! | NMI | 31,250 | `kernel.perf_event_max_sample_rate` limits them |
@@ -14,11 +14,21 @@
 //! real-time throttling stops a real-time reader for 50 ms of each second
 //! (`kernel.sched_rt_runtime_us`); 31 ms are left for non-preemptible sections of the kernel, for a
 //! hypervisor that takes the reader's CPU, and for the reading. So the ring of threads has 131 ms x
-//! 1,000,000 /s = 131,072 records (a test in `ring.rs` fills it). The limit does not hold if the
-//! reader may not be a real-time task, nor on machines with more than 24 CPUs, where rings are
+//! 2,000,000 /s = 262,144 records (a test in `ring.rs` fills it). The limit does not hold if the
+//! reader may not be a real-time task, nor on machines with more than 15 CPUs, where rings are
 //! shorter.
 
+#[cfg(test)]
+use std::time::Duration;
+
 use crate::level::Level;
+
+/// The highest rate of records of threads.
+#[cfg(test)]
+pub(crate) const SWITCHES_PER_SECOND: u32 = 2_000_000;
+/// The longest time that rings remain unread.
+#[cfg(test)]
+pub(crate) const UNREAD: Duration = Duration::from_millis(131);
 
 /// The ring of stolen time, which follows those of the levels.
 pub(crate) const STEAL: usize = Level::ALL.len();
@@ -27,8 +37,8 @@ pub(crate) const RINGS: usize = STEAL + 1;
 
 /// The records of each ring, powers of two. Stolen time has a record for each time that the
 /// hypervisor ran something else: 62,500 /s.
-const DEPTHS: [u32; RINGS] = [1 << 17, 1 << 16, 1 << 15, 1 << 15, 1 << 12, 1 << 13];
-/// Rings are halved at most this often: that of threads then has 8,192 records.
+const DEPTHS: [u32; RINGS] = [1 << 18, 1 << 16, 1 << 15, 1 << 15, 1 << 12, 1 << 13];
+/// Rings are halved at most this often: that of threads then has 16,384 records.
 const HALVED_MAX: u32 = 4;
 /// The memory limit for the rings of all CPUs, as far as `HALVED_MAX` permits.
 const BYTES: usize = 256 << 20;
@@ -99,8 +109,8 @@ mod tests {
     #[test]
     fn rings_are_bounded() {
         let sizes = |cpus| RingSizes::for_cpus(cpus, 32, 16);
-        let threads = [1, 24, 25, 99, 4_096].map(|cpus| sizes(cpus).depth(0));
-        assert_eq!(threads, [131_072, 131_072, 65_536, 16_384, 8_192]);
+        let threads = [1, 15, 16, 99, 4_096].map(|cpus| sizes(cpus).depth(0));
+        assert_eq!(threads, [262_144, 262_144, 131_072, 32_768, 16_384]);
         for sizes in [sizes(1), sizes(64)] {
             let (depths, offsets) = (sizes.depths(), sizes.offsets());
             assert!(depths.iter().all(|depth| depth.is_power_of_two()));
@@ -119,8 +129,7 @@ mod tests {
     /// unread.
     #[test]
     fn ring_of_threads() {
-        let (per_second, unread) = (1_000_000, 0.131);
-        let records = f64::from(per_second) * unread;
+        let records = f64::from(SWITCHES_PER_SECOND) * UNREAD.as_secs_f64();
         assert!(f64::from(DEPTHS[Level::Thread as usize]) >= records);
     }
 }

@@ -130,10 +130,8 @@ mod tests {
 
     use crate::bpf::{Points, Programs};
     use crate::records::Lane;
+    use crate::ring_sizes::{SWITCHES_PER_SECOND, UNREAD};
     use crate::source::{EventSource, Threads};
-
-    /// The longest time that rings remain unread.
-    const UNREAD: Duration = Duration::from_millis(131);
 
     /// Two threads yield that CPU to each other as fast as they can. They are real-time threads: on
     /// a busy CPU ordinary ones would yield it to other tasks.
@@ -171,8 +169,16 @@ mod tests {
         let mut lanes = [Lane::new(cpu)];
         programs.read(&mut lanes);
         let [lane] = lanes;
-        println!("{} events in {UNREAD:?}", lane.records.len());
+        let lost: u64 = lane.losses.iter().map(|loss| loss.events).sum();
+        let all = lane.records.len() as u64 + lost;
+        println!("{all} events in {UNREAD:?}");
+        if all as f64 > f64::from(SWITCHES_PER_SECOND) * UNREAD.as_secs_f64() {
+            return println!(
+                "skipped: hold_the_highest_rate: this CPU switches more often than \
+                 {SWITCHES_PER_SECOND} times per second"
+            );
+        }
         assert_eq!(lane.losses, []);
-        assert!(lane.records.len() > 1_000, "{}", lane.records.len());
+        assert!(all > 1_000, "{all}");
     }
 }
