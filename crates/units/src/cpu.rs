@@ -122,6 +122,31 @@ impl CpuSet {
         words.into_iter().rev().collect::<Vec<_>>().join(",")
     }
 
+    /// The list in the format of the kernel (`bitmap_print_list`), in which two neighbours are a range,
+    /// too: `0-1,4`.
+    pub fn to_list(&self) -> String {
+        self.ranges()
+            .map(|[first, last]| match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            })
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
+    /// The first and the last of each group of neighbours.
+    fn ranges(&self) -> impl Iterator<Item = [u32; 2]> {
+        let mut cpus = self.0.iter().map(|cpu| cpu.0).peekable();
+        std::iter::from_fn(move || {
+            let first = cpus.next()?;
+            let mut last = first;
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            Some([first, last])
+        })
+    }
+
     /// Parses a mask in the format of `/proc/irq/*/smp_affinity`: `ff,00000003`.
     ///
     /// # Errors
@@ -159,13 +184,8 @@ impl FromIterator<Cpu> for CpuSet {
 
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cpus = self.0.iter().map(|cpu| cpu.0).peekable();
         let mut separator = "";
-        while let Some(first) = cpus.next() {
-            let mut last = first;
-            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
-                last = next;
-            }
+        for [first, last] in self.ranges() {
             match last - first {
                 0 => write!(f, "{separator}{first}")?,
                 1 => write!(f, "{separator}{first},{last}")?,
@@ -312,6 +332,7 @@ mod tests {
     fn reads_masks() {
         assert_eq!(CpuSet::from_mask("5\n"), Ok(set(&[0, 2])));
         assert_eq!(CpuSet::from_mask("1,80000000"), Ok(set(&[31, 32])));
+        assert_eq!(set(&[0, 1, 4, 6, 7, 8]).to_list(), "0-1,4,6-8");
         assert_eq!(set(&[0, 2]).to_mask("f"), "5");
         assert_eq!(set(&[0, 31, 32]).to_mask("ff,ffffffff"), "01,80000001");
         assert!(CpuSet::from_mask("xyz").is_err());
@@ -326,6 +347,13 @@ mod tests {
         fn print_then_read(numbers in prop::collection::btree_set(0u32..300, 0..40)) {
             let cpus: CpuSet = numbers.into_iter().map(Cpu).collect();
             prop_assert_eq!(cpus.to_string().parse(), Ok(cpus));
+        }
+
+        /// Check that lists of the kernel are read, too.
+        #[test]
+        fn list_then_read(numbers in prop::collection::btree_set(0u32..300, 0..40)) {
+            let cpus: CpuSet = numbers.into_iter().map(Cpu).collect();
+            prop_assert_eq!(cpus.to_list().parse(), Ok(cpus));
         }
 
         /// Check that parsing never panics.

@@ -1,10 +1,13 @@
 //! `try`, `repeat --step` and `slices --step`: settings that are left in place, refused, or changed by others.
 
 use std::fs;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{alone, cpu, output, text};
+use crate::{alone, cpu, output, text, tool};
 
 /// A setting that nothing depends on, and another one.
 const STAT: &str = "/proc/sys/vm/stat_interval";
@@ -72,6 +75,62 @@ fn slices_try_settings() {
     let steps: Vec<u64> = turns.map(|turn| turn["step"].as_u64().unwrap()).collect();
     assert_eq!(steps, [0, 1, 1, 0, 0, 1, 1, 0]);
     assert_eq!(now(STAT), before.1);
+}
+
+/// Check that a setting that another process has changed is not tried: each would measure with the
+/// value of the other.
+#[test]
+fn one_process_at_a_time() {
+    let test = "one_process_at_a_time";
+    let Some(cpu) = cpu(test).filter(|_| is_writable(test)) else { return };
+    let _alone = alone();
+    let before = Before::of(STAT);
+    let noise = ["--", "noise", "-c", &cpu, "-d"];
+    let other = ["try", "vm.stat_interval=7", "-n", "1"];
+    let mut first = tool(&[&other[..], &noise, &["10"]].concat());
+    let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    while now(STAT) != "7" && begin.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(5));
+    }
+    let own = ["repeat", "-n", "1", "--step", "vm.stat_interval=9"];
+    let second = output(&[&own[..], &noise, &["1ms"]].concat());
+    let said = text(&second.stderr);
+    let meanwhile = now(STAT);
+    // SAFETY: takes numbers only; the child has not been waited for.
+    unsafe { libc::kill(i32::try_from(first.id()).unwrap(), libc::SIGTERM) };
+    first.wait().unwrap();
+    assert!(said.contains("has changed"), "{said}");
+    assert_eq!((meanwhile.as_str(), now(STAT)), ("7", before.1.clone()));
+}
+
+/// Check that a list is as it was if the kernel rejects its last number: it stores the others before.
+#[test]
+fn rejected_lists_are_restored() {
+    const BUFFERS: &str = "/proc/sys/net/ipv4/tcp_rmem";
+    let test = "rejected_lists_are_restored";
+    let Some(cpu) = cpu(test).filter(|_| is_writable(test)) else { return };
+    if fs::OpenOptions::new().write(true).open(BUFFERS).is_err() {
+        println!("skipped: {test}: {BUFFERS} is not there, or read-only");
+        return;
+    }
+    let _alone = alone();
+    let before = Before::of(BUFFERS);
+    let tried = output(&[
+        "try",
+        "net.ipv4.tcp_rmem=8192 262144 0",
+        "-n",
+        "1",
+        "--",
+        "noise",
+        "-c",
+        &cpu,
+        "-d",
+        "1ms",
+    ]);
+    assert_eq!(tried.status.code(), Some(3), "{}", text(&tried.stderr));
+    assert!(text(&tried.stderr).contains("failed to set"), "{}", text(&tried.stderr));
+    assert_eq!(now(BUFFERS), before.1);
 }
 
 /// Check that the better setting is left in place with `--keep`, but not without it, and that the

@@ -27,7 +27,7 @@ pub(crate) fn move_off(cpus: &CpuSet, others: &CpuSet) -> Changes {
         let now: CpuSet = text.trim().parse().ok()?;
         let rest = without(&now, cpus, others)?;
         // In the kernel's format if nothing changes, so that it compares as equal.
-        let value = if rest == now { text.trim().to_owned() } else { rest.to_string() };
+        let value = if rest == now { text.trim().to_owned() } else { rest.to_list() };
         Some(Change::of_file(file, value))
     });
     of_list.chain(Change::of_mask(default, cpus, others)).map(Ok).collect()

@@ -11,9 +11,10 @@ use crate::error::{Error, Kind};
 use crate::settings::change::{Change, To};
 use crate::settings::journal::{self, Entry, Journal};
 use crate::settings::restoration::{RestoreOutcome, RestoredSetting, restore_entries};
-use crate::settings::run_lock::RunLock;
+use crate::settings::run_lock::{self, RunLock};
 use crate::settings::setting::Setting;
 use crate::settings::state::{self, State};
+use crate::task::describe_process;
 
 /// The kernel's form of a partition that is not valid: `isolated invalid (reason)`.
 const INVALID: &str = " invalid";
@@ -44,12 +45,45 @@ impl Lease {
     /// # Errors
     /// `Kind::Journal` if a change cannot be recorded; changes that are not recorded are not made.
     /// Of each change: `Kind::Privilege`, `Kind::NoSetting` or `Kind::System` if the kernel rejects
-    /// it; the setting is then unchanged.
+    /// it; the setting is then unchanged, or stays in the journal.
     pub(crate) fn set(
         &mut self,
         changes: &[Change],
     ) -> Result<Vec<Result<(), Error>>, Error> {
+        self.set_in(&mut Journal::open(&self.state)?, changes)
+    }
+
+    /// The same, unless another run has changed one of the settings: values would not be those that
+    /// either of both measures with.
+    ///
+    /// # Errors
+    /// Those of [`Self::set`]; `Kind::Taken` if another run needs a setting.
+    pub(crate) fn set_alone(
+        &mut self,
+        changes: &[Change],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
         let mut journal = Journal::open(&self.state)?;
+        for Change { setting, .. } in changes {
+            let own = journal.entries.iter().filter(|entry| entry.setting == *setting);
+            let mut holders = own.flat_map(|entry| &entry.holders);
+            if let Some(other) = holders.find(|name| {
+                **name != self.run.name && run_lock::is_active(&self.state, name)
+            }) {
+                let process = run_lock::process(other).map(describe_process);
+                let process = process.unwrap_or_else(|| "another process".to_owned());
+                let text =
+                    format!("{process} has changed {setting}, and will restore it");
+                return Err(Error::new(Kind::Taken, text));
+            }
+        }
+        self.set_in(&mut journal, changes)
+    }
+
+    fn set_in(
+        &self,
+        journal: &mut Journal<'_>,
+        changes: &[Change],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
         let before = journal.entries.clone();
         // A setting that does not exist yet may be created by an earlier change. Settings are
         // restored in reverse order of the journal, so everything from there on is recorded later,
@@ -57,16 +91,16 @@ impl Lease {
         let known = changes.iter().map_while(|change| change.setting.read().ok());
         let known: Vec<String> = known.collect();
         for (change, now) in changes.iter().zip(&known) {
-            self.note(&mut journal, change, now);
+            self.note(journal, change, now);
         }
         journal.save()?;
         let mut done = Vec::new();
         for (number, change) in changes.iter().enumerate() {
             let is_noted = number < known.len();
-            done.push(match self.carry_out(&mut journal, change, is_noted) {
+            done.push(match self.carry_out(journal, change, is_noted) {
                 Err(why) if why.kind() == Kind::Journal => return Err(why),
                 Err(why) => {
-                    revert_entry(&mut journal, &before, &change.setting);
+                    revert_change(journal, &before, &change.setting);
                     Err(why)
                 }
                 Ok(()) => Ok(()),
@@ -94,7 +128,14 @@ impl Lease {
         if now == *value {
             return Ok(());
         }
-        let shown = setting.write(value).and_then(|()| setting.read()).map_err(failed)?;
+        let written = setting.write(value).and_then(|()| setting.read());
+        let shown = written.map_err(|error| {
+            // Of a list of numbers the kernel has stored those before the one that it rejects.
+            if setting.is_file() && setting.read().is_ok_and(|shown| shown != now) {
+                let _ = setting.write(&now);
+            }
+            failed(error)
+        })?;
         if shown.starts_with(value) && shown.contains(INVALID) {
             // The partition exists but is not effective.
             let _ = setting.write(&now);
@@ -186,15 +227,22 @@ pub(crate) fn state_path() -> Result<PathBuf, Error> {
     state::path().map_err(|error| Error::new(Kind::Journal, text).caused_by(error))
 }
 
-/// Reverts the journal entry of a change that was not made.
-fn revert_entry(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
+/// Reverts the journal entry of a change that was not made; one that was made in part stays.
+fn revert_change(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
     let at = journal.entries.iter().position(|entry| entry.setting == *setting);
     let Some(at) = at else { return };
-    match before.iter().find(|entry| entry.setting == *setting) {
-        Some(entry) => journal.entries[at] = entry.clone(),
-        None => {
-            journal.entries.remove(at);
-        }
+    let earlier = before.iter().find(|entry| entry.setting == *setting);
+    let entry = &mut journal.entries[at];
+    let is_known = |shown: &String| match earlier {
+        Some(earlier) => earlier.old == *shown || earlier.new.contains(shown),
+        None => entry.old == *shown,
+    };
+    match setting.read() {
+        Ok(shown) if setting.is_file() && !is_known(&shown) => entry.new.push(shown),
+        _ => match earlier {
+            Some(earlier) => *entry = earlier.clone(),
+            None => drop(journal.entries.remove(at)),
+        },
     }
 }
 

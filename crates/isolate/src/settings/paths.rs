@@ -55,7 +55,8 @@ const FILES: &[&str] = &[
     "/sys/module/NAME/parameters/NAME",
 ];
 /// Files that match these patterns, and are never written: the kernel executes or loads what they name,
-/// or the change cannot be undone before a reboot, or they are commands.
+/// or the change cannot be undone before a reboot, or they are commands, or they change other files
+/// (`all` and `default` those of interfaces).
 const NEVER: &[&str] = &[
     "/proc/sys/fs/suid_dumpable",
     "/proc/sys/kernel/core_pattern",
@@ -66,6 +67,10 @@ const NEVER: &[&str] = &[
     "/proc/sys/kernel/ns_last_pid",
     "/proc/sys/kernel/poweroff_cmd",
     "/proc/sys/kernel/unprivileged_bpf_disabled",
+    "/proc/sys/net/NAME/conf/WORD/disable_ipv6",
+    "/proc/sys/net/NAME/conf/all/NAME",
+    "/proc/sys/net/NAME/conf/default/NAME",
+    "/proc/sys/net/ipv4/ip_forward",
     "/proc/sys/vm/compact_memory",
     "/proc/sys/vm/drop_caches",
     "/sys/module/firmware_class/parameters/path",
@@ -74,6 +79,7 @@ const CHOICES: &[&str] = &[
     "/sys/block/WORD/queue/NAME",
     "/sys/kernel/debug/sched/preempt",
     "/sys/kernel/mm/transparent_hugepage/NAME",
+    "/sys/module/NAME/parameters/NAME",
 ];
 const FEATURES: &[&str] =
     &["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
@@ -187,6 +193,7 @@ mod tests {
             "/sys/kernel/debug/sched/fair_server/cpu12/runtime",
             "/proc/sys/vm/stat_interval",
             "/proc/sys/net/core/rmem_max",
+            "/proc/sys/net/ipv4/conf/eth0/rp_filter",
             "/sys/class/net/eth0.1/queues/rx-0/rps_cpus",
             "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable",
             "/sys/devices/virtual/workqueue/writeback/cpumask",
@@ -198,6 +205,9 @@ mod tests {
             "/proc/sys/kernel/modprobe",
             "/proc/sys/kernel/usermodehelper/bset",
             "/proc/sys/kernel/modules_disabled",
+            "/proc/sys/net/ipv4/conf/all/forwarding",
+            "/proc/sys/net/ipv6/conf/eth0/disable_ipv6",
+            "/proc/sys/net/ipv4/ip_forward",
             "/proc/sys/vm/drop_caches",
             "/proc/sys/fs/binfmt_misc/register",
             "/sys/module/firmware_class/parameters/path",

@@ -103,8 +103,12 @@ fn restore_entry(entry: &Entry) -> RestoreOutcome {
     if !entry.new.contains(&now) {
         return RestoreOutcome::LeftAlone(now);
     }
-    match entry.setting.write(&entry.old) {
-        Ok(()) => RestoreOutcome::Restored,
+    // The kernel may accept a value and ignore it.
+    match entry.setting.write(&entry.old).and_then(|()| entry.setting.read()) {
+        Ok(now) if now == entry.old || !entry.setting.is_file() => {
+            RestoreOutcome::Restored
+        }
+        Ok(now) => RestoreOutcome::Refused(format!("the kernel made it {now}")),
         Err(error) => outcome_of(&error),
     }
 }

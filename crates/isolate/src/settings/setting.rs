@@ -60,6 +60,17 @@ pub enum Setting {
 }
 
 impl Setting {
+    /// Whether it is the content of a file, or a part of it, which is read as it was written.
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Self::File(_) | Self::Feature { .. } | Self::Choice(_) => true,
+            Self::Affinity(_)
+            | Self::Group(_)
+            | Self::Cpuset(_)
+            | Self::Member { .. } => false,
+        }
+    }
+
     /// Reads the current value.
     ///
     /// # Errors

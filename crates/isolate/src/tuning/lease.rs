@@ -15,7 +15,6 @@ use crate::error::{Error, Kind};
 use crate::settings::change::{Change, To};
 use crate::settings::lease::{Lease, state_path};
 use crate::settings::restoration::RestoredSetting;
-use crate::settings::setting::Setting;
 use crate::thread::affinities::Affinities;
 use crate::tuning::Tuning;
 use crate::tuning::tunables::{Request, requests};
@@ -33,7 +32,8 @@ impl TuningLease {
     /// Changes the settings in order.
     ///
     /// # Errors
-    /// Those of [`crate::may_tune`]; `Kind::Journal` if the change cannot be recorded;
+    /// Those of [`crate::may_tune`]; `Kind::Journal` if the change cannot be recorded; `Kind::Taken`
+    /// if another run has changed one of the settings;
     /// `Kind::System` if the kernel rejects a value or changes it. All settings are then restored.
     pub fn begin(tunings: &[Tuning], facts: &Facts) -> Result<Self, Error> {
         let requests = requests(tunings, facts)?;
@@ -72,7 +72,7 @@ impl TuningLease {
 
 /// Makes the changes of a request.
 fn carry_out(lease: &mut Lease, request: &Request) -> Result<(), Error> {
-    let outcomes = lease.set(&request.changes)?;
+    let outcomes = lease.set_alone(&request.changes)?;
     let is_any_made = outcomes.iter().any(Result::is_ok);
     match outcomes.into_iter().find_map(Result::err) {
         Some(why) if !(request.may_be_partial && is_any_made) => Err(why),
@@ -87,12 +87,8 @@ fn check(request: &Request) -> Result<(), Error> {
     }
     for Change { setting, to } in &request.changes {
         // Of a cgroup, the calls that change it have succeeded.
-        let is_file = matches!(
-            setting,
-            Setting::File(_) | Setting::Feature { .. } | Setting::Choice(_)
-        );
         let To::Value(value) = to else { continue };
-        if !is_file {
+        if !setting.is_file() {
             continue;
         }
         let why: Cause = match setting.read() {

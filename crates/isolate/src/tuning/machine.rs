@@ -16,7 +16,7 @@
 //! undone, is never changed.
 
 use facts::{Facts, Root, Unknown, Why};
-use units::CpuSet;
+use units::{Cause, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::isolation::partition;
@@ -29,6 +29,17 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
 const IRQS: &str = "/proc/irq";
+
+/// Limits of which the kernel uses one of two, in bytes or in percent: a change of one sets the other to 0
+/// (`mm/page-writeback.c`, `mm/util.c`), which the journal does not restore.
+const ONE_OF_TWO: [&str; 6] = [
+    "/proc/sys/vm/dirty_background_bytes",
+    "/proc/sys/vm/dirty_background_ratio",
+    "/proc/sys/vm/dirty_bytes",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/overcommit_kbytes",
+    "/proc/sys/vm/overcommit_ratio",
+];
 
 /// The machine whose settings are changed.
 pub(crate) struct Machine<'a> {
@@ -68,12 +79,17 @@ impl Machine<'_> {
     /// The change of a file.
     ///
     /// # Errors
-    /// `Kind::NoSetting` if it does not exist, `Kind::Unsafe` if noisefloor never changes it,
-    /// `Kind::Tuning` if it has other values only.
+    /// `Kind::NoSetting` if it does not exist, `Kind::Unsafe` if noisefloor never changes it, or it
+    /// would reset another setting, `Kind::Tuning` if it has other values only.
     pub(crate) fn of_file(&self, tuning: &Tuning, path: &str) -> Result<Change, Error> {
-        let never = |why| Error::new(Kind::Unsafe, format!("{tuning}: {why}"));
-        paths::any_file(path.as_ref()).map_err(never)?;
+        let never = |why: Cause| Error::new(Kind::Unsafe, format!("{tuning}: {why}"));
+        paths::any_file(path.as_ref()).map_err(|why| never(why.into()))?;
         let now = self.root.text(path).map_err(|why| unknown(tuning, &why))?;
+        if ONE_OF_TWO.contains(&path) && now.trim() == "0" {
+            let text =
+                "its counterpart is in use (in percent or bytes), and would be reset";
+            return Err(never(text.into()));
+        }
         let words: Vec<&str> = choices(&now).map(|(word, _)| word).collect();
         if !choices(&now).any(|(_, is_chosen)| is_chosen) {
             let value = like(&now, tuning.value());
@@ -158,7 +174,7 @@ impl Machine<'_> {
 /// A list of CPUs as value; in the kernel's own form if that is the same set.
 fn like_list(now: &str, cpus: &CpuSet) -> String {
     let is_same = now.trim().parse().is_ok_and(|now: CpuSet| now == *cpus);
-    if is_same { now.trim().to_owned() } else { cpus.to_string() }
+    if is_same { now.trim().to_owned() } else { cpus.to_list() }
 }
 
 /// A value with tabs between its words if the kernel prints them so.
@@ -201,9 +217,11 @@ mod tests {
     use crate::settings::change::To;
     use crate::tuning::Sort;
 
-    const FILES: [(&str, &str); 16] = [
+    const FILES: [(&str, &str); 18] = [
         ("/proc/version", "Linux version"),
         ("/proc/sys/vm/stat_interval", "1\n"),
+        ("/proc/sys/vm/dirty_bytes", "0\n"),
+        ("/proc/sys/vm/dirty_ratio", "20\n"),
         ("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
         ("/proc/irq/9/smp_affinity_list", "0-3\n"),
         ("/proc/irq/17/smp_affinity_list", "0\n"),
@@ -257,6 +275,7 @@ mod tests {
         let cpu = "/sys/devices/system/cpu";
         let of = |text| changes(text).unwrap();
         assert_eq!(of("vm.stat_interval=10"), ["/proc/sys/vm/stat_interval=10"]);
+        assert_eq!(of("vm.dirty_ratio=5"), ["/proc/sys/vm/dirty_ratio=5"]);
         let tabs = "/proc/sys/net/ipv4/tcp_rmem=4096\t1\t2";
         assert_eq!(of("net.ipv4.tcp_rmem=4096 1 2"), [tabs]);
         let thp = "/sys/kernel/mm/transparent_hugepage/enabled=never";
@@ -270,6 +289,7 @@ mod tests {
         irqs.sort();
         let expected = ["17/smp_affinity_list=0-3", "9/smp_affinity_list=0-3"];
         let expected = expected.map(|end| format!("/proc/irq/{end}"));
+        assert!(of("irqs=0-1").contains(&"/proc/irq/9/smp_affinity_list=0-1".to_owned()));
         let default = "/proc/irq/default_smp_affinity=f".to_owned();
         assert_eq!(irqs, [&expected[..], &[default]].concat());
     }
@@ -282,9 +302,13 @@ mod tests {
         assert_eq!(kind("thp=sometimes"), Kind::Tuning);
         assert_eq!(kind("idle_latency_us=90"), Kind::NoSetting);
         assert_eq!(kind("vm.no_such_sysctl=1"), Kind::NoSetting);
-        for text in
-            ["kernel.core_pattern=|/bin/sh", "vm.drop_caches=3", "/sys/power/state=mem"]
-        {
+        for text in [
+            "kernel.core_pattern=|/bin/sh",
+            "vm.drop_caches=3",
+            "vm.dirty_bytes=67108864",
+            "net.ipv4.conf.all.forwarding=1",
+            "/sys/power/state=mem",
+        ] {
             assert_eq!(kind(text), Kind::Unsafe, "{text}");
         }
     }

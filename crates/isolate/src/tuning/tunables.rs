@@ -96,6 +96,12 @@ pub(crate) fn requests(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Request>
     Ok(requests)
 }
 
+/// Whether the kernel divides by the setting, whose file has no lower bound (Linux 5.13 to 6.5).
+fn divides(change: &Change) -> bool {
+    let Setting::File(path) = &change.setting else { return false };
+    path.file_name().is_some_and(|name| name == "min_granularity_ns")
+}
+
 /// A kernel and its facts.
 struct Kernel<'a> {
     root: &'a Root,
@@ -113,8 +119,12 @@ impl Kernel<'_> {
             Sort::File(path) => machine.of_file(tuning, path).map(|change| vec![change]),
             Sort::Group(group) => machine.of_group(tuning, *group),
         };
-        let may_be_partial = *tuning.sort() == Sort::Group(Group::Irqs);
-        Ok(Request { changes: changes?, may_be_partial })
+        let (changes, sort) = (changes?, tuning.sort());
+        if is_zero(tuning) && changes.iter().any(divides) {
+            let why = "the kernel divides by it (sched_update_scaling)";
+            return Err(Error::new(Kind::Unsafe, format!("{tuning}: {why}")));
+        }
+        Ok(Request { changes, may_be_partial: *sort == Sort::Group(Group::Irqs) })
     }
 
     /// Checks whether this process may make the changes.
@@ -146,10 +156,6 @@ impl Kernel<'_> {
     fn tunable(&self, tuning: &Tuning) -> Result<Setting, Error> {
         let all = self.tunables().map_err(|why| self.unknown(tuning, &why))?;
         let name = tuning.name();
-        if name == "min_granularity_ns" && is_zero(tuning) {
-            let why = "the kernel divides by it (sched_update_scaling)";
-            return Err(Error::new(Kind::Unsafe, format!("{tuning}: {why}")));
-        }
         if let Some((_, path)) = all.iter().find(|(tunable, _)| tunable == name) {
             return Ok(Setting::File(path.clone()));
         }
@@ -402,9 +408,11 @@ mod tests {
     /// Check that a divisor cannot be set to zero.
     #[test]
     fn nothing_is_divided_by_zero() {
-        let files = [("/sys/kernel/debug/sched/min_granularity_ns", "750000\n")];
+        let file = "/sys/kernel/debug/sched/min_granularity_ns";
+        let files = [(file, "750000\n")];
         assert!(find(&files, &[], "min_granularity_ns=1").is_ok());
-        for text in ["min_granularity_ns=0", "min_granularity_ns=4294967296"] {
+        let by_path = format!("{file}=0");
+        for text in ["min_granularity_ns=0", "min_granularity_ns=4294967296", &by_path] {
             assert_eq!(refused(&files, &[], text).0, Kind::Unsafe, "{text}");
         }
     }
