@@ -50,13 +50,24 @@ impl<'a> Destination<'a> {
 
     /// Writes a recording for `noisefloor report`.
     pub(crate) fn save(self, recording: &Recording) -> Result<(), Failure> {
+        let text = self.content(recording)?;
+        self.write(&text)
+    }
+
+    /// The same, unless the file exists already; returns whether it did not.
+    pub(crate) fn save_new(self, recording: &Recording) -> Result<bool, Failure> {
+        recording::write_new_file(self.file, &self.content(recording)?)
+            .map_err(|why| Failure::refused(chain(&why)))
+    }
+
+    /// The text of a recording. A remark is printed if it is too long.
+    fn content(self, recording: &Recording) -> Result<String, Failure> {
         let text = recording.to_json().map_err(Failure::bug)? + "\n";
-        self.write(&text)?;
         if text.len() as u64 > recording::SIZE_MAX {
             let (file, max) = (self.file.display(), recording::SIZE_MAX >> 20);
             say(format_args!("{file}: 'report' reads recordings of up to {max} MiB"));
         }
-        Ok(())
+        Ok(text)
     }
 
     /// A usage error that names the option.

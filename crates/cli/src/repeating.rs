@@ -255,8 +255,13 @@ impl<'a> Repetition<'a> {
         if self.forwarding.is_interrupted() {
             return Ok(Next::Interrupted);
         }
-        let prepare = |command| prepare(command, self.plan.shows_output);
-        self.plan.prepare.as_ref().map_or(Ok(()), prepare)?;
+        if let Some(command) = &self.plan.prepare {
+            let prepared = prepare(command, self.plan.shows_output, &mut self.forwarding);
+            if self.forwarding.is_interrupted() {
+                return Ok(Next::Interrupted);
+            }
+            prepared?;
+        }
         let folder = self.folders.get(variant).map(SetFolder::path);
         let child = Child::new(self.plan, folder)?;
         let tunings = &self.plan.variants[variant].tunings;
@@ -354,16 +359,22 @@ fn time_of(recording: &Recording) -> Nanos {
     }
 }
 
-/// Runs a command of the user in a shell.
-fn prepare(command: &OsString, shows_output: bool) -> Result<(), Failure> {
+/// Runs a command of the user in a shell, which can ask at the terminal (`sudo`).
+fn prepare(
+    command: &OsString,
+    shows_output: bool,
+    forwarding: &mut Forwarding,
+) -> Result<(), Failure> {
     let output = || if shows_output { Stdio::inherit() } else { Stdio::null() };
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(output()).stderr(output());
+    let ended = shell.spawn().and_then(|mut it| forwarding.until_ended(&mut it, None));
     let shown = || Path::new(command).display();
-    match shell.status() {
-        Ok(status) if status.success() => Ok(()),
+    match ended {
+        Ok(status) if status.is_none_or(|status| status.success()) => Ok(()),
         Ok(status) => {
-            let text = format!("--prepare: '{}' failed ({status})", shown());
+            let status = status.map_or(String::new(), |status| format!(" ({status})"));
+            let text = format!("--prepare: '{}' failed{status}", shown());
             Err(Failure::exceeded(text))
         }
         Err(error) => {

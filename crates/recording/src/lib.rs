@@ -36,7 +36,7 @@ pub use error::{Error, Kind};
 pub use file::FORMAT;
 pub use input::SIZE_MAX;
 pub use kinds::*;
-pub use output::{check_writable, write_file};
+pub use output::{check_writable, write_file, write_new_file};
 pub use phases::Phases;
 pub use printable::printable;
 pub use profile::{

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use rustix::fs::{Access, Mode, OFlags, access, open};
 use rustix::io::retry_on_intr;
+use tempfile::NamedTempFile;
 
 use crate::{Error, Kind};
 
@@ -43,6 +44,20 @@ pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
         Err(error) => Err(error),
     };
     written.map_err(|error| Error::new(Kind::Write, file, error))
+}
+
+/// Writes a file that does not exist yet; returns whether it did not.
+///
+/// # Errors
+/// `Kind::Write`, with the file's name.
+pub fn write_new_file(file: &Path, text: &str) -> Result<bool, Error> {
+    let written = written(file, NEW_MODE, None, text.as_bytes())
+        .and_then(|new| Ok(new.persist_noclobber(file)?));
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::new(Kind::Write, file, error)),
+    }
 }
 
 /// Checks that a file can be written, without changing it: a measurement of an hour must not end
@@ -105,6 +120,17 @@ fn replace(file: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
         access(file, Access::WRITE_OK)?;
     }
     let mode = old.map_or(NEW_MODE, |_| PRIVATE_MODE);
+    let new = written(file, mode, old, bytes)?;
+    new.persist(file).map(drop).map_err(|error| error.error)
+}
+
+/// A new file beside this one, with the owner and the mode of the old one.
+fn written(
+    file: &Path,
+    mode: u32,
+    old: Option<&Metadata>,
+    bytes: &[u8],
+) -> io::Result<NamedTempFile> {
     let mut new = tempfile::Builder::new()
         .prefix(".noisefloor-")
         .permissions(Permissions::from_mode(mode))
@@ -115,7 +141,7 @@ fn replace(file: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
         new.as_file().set_permissions(mode)?;
     }
     new.write_all(bytes)?;
-    new.persist(file).map(drop).map_err(|error| error.error)
+    Ok(new)
 }
 
 /// Whether a file that cannot be replaced may be writable.

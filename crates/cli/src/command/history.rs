@@ -180,18 +180,60 @@ fn changes(history: &History, series: &Series) -> Result<Vec<FactsChange>, Failu
 
 /// A date or a time, as text that can be compared with the times of entries.
 fn date(text: &str) -> Result<String, Cause> {
-    let form = "0000-00-00T00:00:00Z";
-    let fits = |(c, form): (char, char)| match form {
-        '0' => c.is_ascii_digit(),
-        other => c == other,
-    };
-    let is_date = text.len() >= "2026-11-26".len()
-        && text.len() <= form.len()
-        && text.chars().zip(form.chars()).all(fits);
+    let (date, time) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
+    let is_date = numbers(date, '-', [4, 2, 2]).is_some_and(|[_, month, day]| {
+        (1..=12).contains(&month) && (1..=31).contains(&day)
+    });
+    let time = time.strip_suffix('Z').and_then(|time| numbers(time, ':', [2, 2, 2]));
+    let is_time = time
+        .is_some_and(|[hour, minute, second]| hour < 24 && minute < 60 && second < 60);
+    let is_date = is_date && is_time;
     match is_date {
         true => Ok(text.to_owned()),
         false => {
             Err("expected a date (2026-11-26), or a time as 2026-11-26T06:00:00Z".into())
+        }
+    }
+}
+
+/// Three numbers with so many digits.
+fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[u32; 3]> {
+    let mut parts = text.split(separator);
+    let numbers = digits.map(|digits| {
+        let part = parts.next()?;
+        let is_number = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
+        part.parse().ok().filter(|_| is_number)
+    });
+    let [Some(first), Some(second), Some(third)] = numbers else { return None };
+    parts.next().is_none().then_some([first, second, third])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that dates and times are complete and possible.
+    #[test]
+    fn dates() {
+        for possible in ["2026-11-26", "2026-02-30", "2026-11-26T06:00:59Z"] {
+            assert_eq!(date(possible).unwrap(), possible);
+        }
+        for wrong in [
+            "",
+            "2026-31-01",
+            "2026-00-01",
+            "2026-11-00",
+            "2026-11-32",
+            "2026-11",
+            "2026-11-26T",
+            "2026-11-26T06:00",
+            "2026-11-26T24:00:00Z",
+            "2026-11-26T06:60:00Z",
+            "2026-11-26-01",
+            "+026-11-26",
+            "2026-1é-26",
+        ] {
+            assert!(date(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -26,9 +26,9 @@ impl SetFolder {
     pub(crate) fn all(folder: &Path, variants: &[Variant]) -> Result<Vec<Self>, Failure> {
         match variants {
             [_] => Ok(vec![Self::open(folder)?]),
-            several => several
+            several => file_names(several.iter().map(Variant::name))
                 .iter()
-                .map(|variant| Self::open(&folder.join(file_name(&variant.name()))))
+                .map(|name| Self::open(&folder.join(name)))
                 .collect(),
         }
     }
@@ -56,13 +56,19 @@ impl SetFolder {
         self.next - 1
     }
 
-    /// Saves the next recording.
+    /// Saves the next recording. Another process may add recordings to the same folder.
     ///
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn save(&mut self, recording: &Recording) -> Result<(), Failure> {
-        Destination::new("-o", &self.file()).save(recording)?;
-        self.next = self.next.saturating_add(1);
+        let mut is_new = false;
+        while !is_new {
+            is_new = Destination::new("-o", &self.file()).save_new(recording)?;
+            self.next = self.next.checked_add(1).ok_or_else(|| {
+                let path = self.path.display();
+                Failure::refused(format!("-o: {path} has no number left for a file"))
+            })?;
+        }
         Ok(())
     }
 
@@ -75,6 +81,18 @@ impl SetFolder {
 fn number_in(file: &Path) -> Option<u32> {
     let is_json = file.extension().is_some_and(|extension| extension == "json");
     file.file_stem().filter(|_| is_json)?.to_str()?.parse().ok()
+}
+
+/// The names of folders for variants, which differ: `X=1`, `X=1-2`.
+fn file_names(variants: impl Iterator<Item = String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for variant in variants {
+        let name = file_name(&variant);
+        let numbered = (2..).map(|number: u32| format!("{name}-{number}"));
+        let mut possible = std::iter::once(name.clone()).chain(numbered);
+        names.extend(possible.find(|name| !names.contains(name)));
+    }
+    names
 }
 
 /// A variant's name without characters that file names cannot have, or that shells interpret.
@@ -99,6 +117,31 @@ mod tests {
         ] {
             assert_eq!(file_name(name), expected);
         }
+    }
+
+    /// Check that variants with the same name, or with one that differs in other characters only, have
+    /// folders of their own.
+    #[test]
+    fn equal_names() {
+        let names = ["x=1", "x=1", "x=1 ", "x=1_", "x=1"].map(str::to_owned);
+        let expected = ["x=1", "x=1-2", "x=1_", "x=1_-2", "x=1-3"];
+        assert_eq!(file_names(names.into_iter()), expected);
+    }
+
+    /// Check that a recording that another process has added in the meantime stays.
+    #[test]
+    fn nothing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = SetFolder::open(dir.path()).unwrap();
+        let golden = "../recording/tests/golden/noise-1.json";
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+        let recording = Recording::load(&golden).unwrap();
+        fs::write(dir.path().join("001.json"), "other").unwrap();
+        folder.save(&recording).unwrap();
+        folder.save(&recording).unwrap();
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(read("001.json"), "other");
+        assert_eq!(read("002.json"), read("003.json"));
     }
 
     /// Check that numbers continue after those of a folder, and that other files do not count.
