@@ -1,6 +1,6 @@
 //! What a file of another tool contains, as a recording.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use facts::Facts;
 use jiff::Timestamp;
@@ -9,6 +9,8 @@ use recording::{
 };
 use serde_json::{Map, Value, json};
 use units::{CpuSet, Nanos};
+
+use crate::merge::merged;
 
 /// Why a file cannot be read.
 pub(crate) type Failure = (Kind, String);
@@ -59,8 +61,26 @@ impl Import {
         self.doubts.push(Doubt::new(Code::Imprecise, text));
     }
 
+    /// Makes one series of the lengths of several threads on one CPU, or on none that is named.
+    fn merge(&mut self) {
+        let (lengths, several) = merged(mem::take(&mut self.lengths));
+        self.lengths = lengths;
+        let mut cpus: Vec<_> = several.into_iter().map(|(_, cpu)| cpu).collect();
+        cpus.dedup();
+        for cpu in cpus {
+            self.doubt(match cpu {
+                Some(cpu) => format!(
+                    "several threads ran on CPU {cpu}: their lengths are one series"
+                ),
+                None => "several threads were not pinned: their lengths are one series"
+                    .to_owned(),
+            });
+        }
+    }
+
     /// The recording. A file without the time of the measurement was written at its end.
-    pub(crate) fn recording(self, written: Option<Timestamp>) -> Recording {
+    pub(crate) fn recording(mut self, written: Option<Timestamp>) -> Recording {
+        self.merge();
         let cpus: CpuSet = self.lengths.iter().filter_map(|one| one.cpu).collect();
         let taken = self.taken.or(written);
         let moment = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

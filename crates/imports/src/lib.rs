@@ -9,6 +9,7 @@ mod file;
 mod format;
 mod hdr_log;
 mod import;
+mod merge;
 mod rt_tests;
 mod rtla;
 mod sysjitter;

@@ -98,7 +98,8 @@ pub struct Compared {
     pub nonzero: [usize; 2],
     /// The blocks of two single runs; null if the values are those of runs.
     pub block: Option<Block>,
-    /// The number that stands for each set; the mean if values are mostly 0.
+    /// The number that stands for each set; the mean if values are mostly 0, or if a difference is
+    /// significant but most values are equal.
     pub statistic: Statistic,
     /// That of the base, and of the other set; null without values.
     pub centers: [Option<f64>; 2],
@@ -235,9 +236,9 @@ impl Pair {
         smallest: Ppm,
     ) -> Compared {
         let samples = [self.base.as_slice(), self.other.as_slice()];
-        let statistic = Statistic::for_samples(samples);
+        let is_significant = adjusted_p_value <= FALSE_DISCOVERIES;
+        let (statistic, effect) = Effect::shown(samples, self.inflation, is_significant);
         let centers = samples.map(|values| statistic.of(values));
-        let effect = Effect::of(statistic, samples, self.inflation);
         let values = samples.map(<[f64]>::len);
         let interval = effect.filter(|_| values.iter().all(|count| *count > 1));
         let interval = interval.map(|effect| [effect.low, effect.high]);

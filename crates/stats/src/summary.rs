@@ -52,6 +52,7 @@ use std::ops::Range;
 
 use recording::{Body, LengthKind, Recording};
 use serde::Serialize;
+use units::Nanos;
 
 macro_rules! types {
     ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {
@@ -122,6 +123,8 @@ pub enum ItemUnit {
 pub(crate) struct Items<'a> {
     pub(crate) unit: ItemUnit,
     pub(crate) count: usize,
+    /// The duration of each, if it depends on the program that wrote them.
+    pub(crate) each_ns: Option<Nanos>,
     /// The summary of some of them.
     pub(crate) summarize: Box<dyn Fn(Range<usize>) -> Summary + 'a>,
 }
@@ -138,6 +141,7 @@ impl<'a> Items<'a> {
                 Some(Self {
                     unit: ItemUnit::Wakeups,
                     count: wakeups.min().unwrap_or(0),
+                    each_ns: None,
                     summarize: Box::new(of),
                 })
             }
@@ -147,6 +151,7 @@ impl<'a> Items<'a> {
                 Some(Self {
                     unit: ItemUnit::Tests,
                     count: series.tests.len(),
+                    each_ns: None,
                     summarize: Box::new(of),
                 })
             }
@@ -157,6 +162,7 @@ impl<'a> Items<'a> {
                 Some(Self {
                     unit: ItemUnit::Intervals,
                     count: imported::intervals(series),
+                    each_ns: imported::interval_ns(series),
                     summarize: Box::new(of),
                 })
             }
@@ -180,7 +186,7 @@ impl LengthLog {
     /// recording has more than a million of them).
     ///
     /// # Errors
-    /// It has none, or too many.
+    /// It has none, too many, or not all of them.
     pub fn of(recording: &Recording) -> Result<Self, NoLog> {
         let (kind, intervals) = intervals(&recording.body)?;
         Ok(Self::new(kind, intervals))
@@ -201,9 +207,7 @@ fn intervals(body: &Body) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
         Body::Jitter { spec, series } => {
             Ok((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
         }
-        Body::Imported { spec, series } => {
-            length_log::imported(spec, series).ok_or(NoLog::OtherKind)
-        }
+        Body::Imported { spec, series } => length_log::imported(spec, series),
         Body::Ticks { .. }
         | Body::Calls { .. }
         | Body::Run { .. }

@@ -96,6 +96,9 @@ fn no_log(recording: &Recording, why: NoLog) -> Failure {
     let kind = recording.body.kind();
     let why = match why {
         NoLog::OtherKind => "noise, check, latency and jitter have lengths for a log",
+        NoLog::Incomplete => {
+            "a part of the lengths is in no bin, and a log would lack it"
+        }
         NoLog::TooManySamples => "too many samples for a log: more than 100 million",
     };
     Failure::usage(format!("a recording of kind '{kind}': {why}"))

@@ -4,7 +4,7 @@
 //! Written by `timerlat_hist.c` and `osnoise_hist.c` below `tools/tracing/rtla/src` of the kernel. An
 //! index is the shortest length of its row.
 
-use recording::{Bin, ImportedLengths, LengthKind};
+use recording::{Bin, ImportedLengths, Kind, LengthKind};
 use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt, truncated};
@@ -12,6 +12,8 @@ use crate::rtla::{number, refuse_cut};
 
 /// Fewer indices may have a common divisor by chance.
 const ROWS_MIN: usize = 5;
+/// The first words of the lines below the rows.
+const SUMMARY: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
 
 pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
     refuse_cut(text)?;
@@ -28,12 +30,19 @@ pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
     let mut table =
         Table { unit, columns: columns.collect::<Result<_, _>>()?, rows: Vec::new() };
     // The summary of all CPUs together follows.
-    for line in lines.take_while(|line| !line.starts_with("ALL")) {
-        table.add(line)?;
-    }
-    let has_ended = text.lines().any(|line| line.starts_with("max:"));
-    if table.columns.is_empty() || !has_ended {
+    let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("ALL")).collect();
+    if !lines.iter().any(|line| line.starts_with("max:")) {
         return Err(truncated("has no line 'max:' (cut off, or rtla --no-summary)"));
+    }
+    if table.columns.is_empty() {
+        let text = "has no column of a CPU: nothing was recorded, as no value reached the threshold";
+        return Err((Kind::Foreign, text.to_owned()));
+    }
+    if is_without_rows(&lines) {
+        return Ok(without_rows(name, table));
+    }
+    for line in lines {
+        table.add(line)?;
     }
     let width = table.width();
     let beyond: u64 = table.columns.iter().map(|column| column.beyond).sum();
@@ -46,6 +55,28 @@ pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
         ));
     }
     Ok(import)
+}
+
+/// Whether there are no rows, and each line of the summary has a single 0. rtla prints this if no row has a
+/// value, whatever is beyond the last one and however many columns there are.
+fn is_without_rows(lines: &[&str]) -> bool {
+    lines.iter().all(|line| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        match cells.as_slice() {
+            [name, cells @ ..] if SUMMARY.contains(name) => cells == ["0"],
+            [name, ..] => name.parse::<u64>().is_err(),
+            [] => true,
+        }
+    })
+}
+
+/// The columns of a table that has no values: a CPU without any has no column, so that all of them are
+/// beyond the last row.
+fn without_rows(name: &str, table: Table) -> Import {
+    let lengths = table.columns.into_iter().map(|column| column.lengths).collect();
+    let mut import = Import::by(name, lengths);
+    import.doubt("all values are beyond the histogram; hint: more entries (-E)");
+    import
 }
 
 /// A column of the table.
@@ -85,7 +116,7 @@ impl Table {
         let Some(name) = cells.next() else { return Ok(()) };
         let cells: Vec<&str> = cells.collect();
         let index = name.parse::<u64>().ok();
-        let is_summary = ["over:", "count:", "min:", "avg:", "max:"].contains(&name);
+        let is_summary = SUMMARY.contains(&name);
         if index.is_none() && !is_summary {
             return Ok(()); // a message of rtla
         }

@@ -44,7 +44,30 @@ pub struct Block {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) block: Block,
+    /// The duration of an item, of items that last differently long in other runs.
+    pub(crate) item_ns: Option<Nanos>,
     pub(crate) blocks: Vec<Observation>,
+}
+
+/// Durations of items are the same if the longer one is longer by at most this share: intervals of a log
+/// are never exactly as long as they should be.
+const ROUNDING: f64 = 0.1;
+
+impl Level {
+    /// Whether its blocks are as long as those of another run: the longest gap of ten intervals of a
+    /// minute is longer than that of ten seconds.
+    pub(crate) fn is_as_long_as(&self, other: &Self) -> bool {
+        let is_same = match (self.item_ns, other.item_ns) {
+            (Some(one), Some(other)) => is_about(one, other),
+            (one, other) => one == other,
+        };
+        self.block == other.block && is_same
+    }
+}
+
+fn is_about(one: Nanos, other: Nanos) -> bool {
+    let [shorter, longer] = [one.min(other), one.max(other)].map(|it| it.get() as f64);
+    longer <= shorter * (1.0 + ROUNDING)
 }
 
 /// A run in blocks of several lengths, the shortest first; empty for a kind without a series in time.
@@ -66,7 +89,8 @@ fn divided(
     let shortest = longest.saturating_sub(LENGTHS - 1);
     let level = |power: u32| {
         let length = 1 << power;
-        Level { block: Block { length, unit }, blocks: blocks(length, total / length) }
+        let block = Block { length, unit };
+        Level { block, item_ns: None, blocks: blocks(length, total / length) }
     };
     (shortest..=longest).map(level).collect()
 }
@@ -78,7 +102,9 @@ fn items(all: &Items<'_>) -> Vec<Level> {
         let block = |index| (all.summarize)(at(index)..at(index + 1));
         (0..count).map(|index| Observation::of_summary(&block(index))).collect()
     };
-    divided(all.count as u64, BlockUnit::Items(all.unit), blocks)
+    let levels = divided(all.count as u64, BlockUnit::Items(all.unit), blocks);
+    let timed = |level| Level { item_ns: all.each_ns, ..level };
+    levels.into_iter().map(timed).collect()
 }
 
 /// Blocks of the time in which the gaps of all CPUs were stored. A gap belongs to the block in which it
@@ -171,10 +197,15 @@ impl<'a> Place<'a> {
 
 #[cfg(test)]
 mod tests {
-    use recording::{CulpritKind, Source};
+    use recording::{
+        Bin, BinnedInterval, CulpritKind, ImportedLengths, ImportedSeries, ImportedSpec,
+        LengthKind, Source,
+    };
+    use units::Ppm;
 
     use super::*;
     use crate::comparison::observation::quantity;
+    use crate::comparison::{RunSet, compare};
     use crate::example::{blamed, cpu_noise, noise as series, share};
 
     /// Gaps every 10 ms, each twice as long in the second half of the run.
@@ -235,6 +266,57 @@ mod tests {
         let length = longest.block.length;
         assert_eq!(block, serde_json::json!({"length": length, "unit": "wakeups"}));
         assert!(longest.blocks.iter().all(|block| !block.metrics.is_empty()));
+    }
+
+    /// A log of 32 intervals of so many milliseconds, of which the last is shorter.
+    fn log(interval_ms: u64) -> recording::Body {
+        let interval = |n: u64| BinnedInterval {
+            start_ns: Nanos::from_millis(n * interval_ms),
+            length_ns: Nanos::from_millis(if n < 31 { interval_ms } else { 1 }),
+            bins: vec![Bin {
+                from_ns: Nanos::from_nanos(n % 3),
+                until_ns: Nanos::from_nanos(n % 3 + 1),
+                count: 1,
+            }],
+        };
+        let lengths = ImportedLengths {
+            intervals: (0..32).map(interval).collect(),
+            ..ImportedLengths::new(LengthKind::WakeupLatency, None)
+        };
+        let spec = ImportedSpec {
+            measured_by: "jHiccup".to_owned(),
+            cpus: units::CpuSet::default(),
+            threshold_ns: None,
+            resolution_ns: None,
+        };
+        let series = ImportedSeries { command: None, lengths: vec![lengths] };
+        recording::Body::Imported { spec, series }
+    }
+
+    /// Check that logs have common blocks only if their intervals last equally long, but for a tenth: a
+    /// block of two intervals of a minute is not one of two seconds.
+    #[test]
+    fn intervals_of_logs() {
+        let set = |interval_ms| {
+            let body = log(interval_ms);
+            let all = Items::of(&body).unwrap();
+            let whole = (all.summarize)(0..32);
+            RunSet {
+                observations: vec![Observation::of_summary(&whole)],
+                levels: items(&all),
+                ..RunSet::default()
+            }
+        };
+        let blocks = |a, b| {
+            let compared = compare(&set(a), &[set(b)], Ppm::new(1e5));
+            let one = &compared[0].metrics[0];
+            (one.block.map(|block| block.length), one.values)
+        };
+        // The longest blocks are 16 of two of the 32 intervals. Without blocks, a log is one value.
+        assert_eq!(blocks(1_000, 1_000), (Some(2), [16; 2]));
+        assert_eq!(blocks(1_000, 1_004), (Some(2), [16; 2]));
+        assert_eq!(blocks(1_000, 60_000), (None, [1; 2]));
+        assert_eq!(blocks(200, 100), (None, [1; 2]));
     }
 
     /// Check that the time of a gap is in the blocks in which it was.

@@ -10,7 +10,7 @@ use crate::comparison::{Compared, FALSE_DISCOVERIES};
 
 /// Each set needs so many values for a conclusion: two samples of three are in order by chance in one
 /// case of ten.
-const VALUES_MIN: usize = 4;
+pub(super) const VALUES_MIN: usize = 4;
 /// An estimate of more runs than this is of no use.
 const MORE_RUNS_MAX: f64 = 1e3;
 
@@ -92,4 +92,49 @@ fn more_runs(compared: &Compared, fewest: usize, smallest: Ppm) -> Option<u64> {
     };
     let more = (times * runs).ceil().max(least);
     (more <= MORE_RUNS_MAX).then_some(more as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Quantity, Statistic};
+    use crate::{Better, Unit};
+
+    fn compared(base: Vec<f64>, other: Vec<f64>) -> Compared {
+        let quantity = Quantity::Metric { metric: "gap_ns_p50".to_owned(), cpu: None };
+        let (unit, better, block, inflation) = (Unit::Ns, Better::Less, None, 1.0);
+        let pair = Pair { quantity, unit, better, base, other, block, inflation };
+        pair.compared((pair.p_value(), pair.p_value()), Ppm::new(1e4))
+    }
+
+    /// Check that a significant difference of values that are mostly equal has the means. Of 20 values
+    /// of 10 each, 8 are 11 in one set: 240 of 400 pairs are equal, so that their median difference
+    /// is 0, and that of the means is 8/20.
+    #[test]
+    fn mostly_equal_values() {
+        let (same, some) = (vec![10.0; 20], [vec![10.0; 12], vec![11.0; 8]].concat());
+        let higher = compared(same.clone(), some.clone());
+        assert!(higher.adjusted_p_value < 0.01, "{higher:?}");
+        assert_eq!(higher.conclusion, Conclusion::Higher);
+        assert_eq!(higher.statistic, Statistic::Mean);
+        assert_eq!(higher.centers, [Some(10.0), Some(10.4)]);
+        assert!((higher.difference.unwrap() - 0.4).abs() < 1e-12, "{higher:?}");
+        let [low, high] = higher.interval.unwrap();
+        assert!(0.0 < low && low < 0.4 && 0.4 < high && high < 1.0, "{higher:?}");
+        assert_eq!(compared(some, same.clone()).conclusion, Conclusion::Lower);
+        // One of 20 is no significant difference, and has the medians.
+        let one = compared(same, [vec![10.0; 19], vec![11.0]].concat());
+        assert_eq!((one.statistic, one.difference), (Statistic::Median, Some(0.0)));
+    }
+
+    /// Check the same with so many pairs that their median is found by bisection: 100 values each, 30 of
+    /// which are 11, or 30/100 more on average.
+    #[test]
+    fn many_equal_values() {
+        let [same, some] = [0, 30].map(|n| [vec![10.0; 100 - n], vec![11.0; n]].concat());
+        let higher = compared(same, some);
+        let found = (higher.statistic, higher.conclusion);
+        assert_eq!(found, (Statistic::Mean, Conclusion::Higher));
+        assert!((higher.difference.unwrap() - 0.3).abs() < 1e-12, "{higher:?}");
+    }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use units::{Nanos, Ppm};
 
 use crate::Unit;
+use crate::comparison::conclusion::VALUES_MIN;
 use crate::comparison::{
     CellDifference, CellsComparison, Compared, Comparison, Conclusion,
 };
@@ -141,6 +142,9 @@ impl Condition {
     }
 
     fn of_compared(&self, compared: &Compared) -> Judged {
+        if has_too_few_values(compared) {
+            return Judged::Undecided;
+        }
         // Then it is the opposite of a condition that no difference fulfils.
         let includes_none = self.exceeds(0.0, Some(0.0));
         let beyond =
@@ -179,6 +183,13 @@ impl Condition {
         };
         if self.is_above { value > bound } else { value < bound }
     }
+}
+
+/// Whether there is no conclusion because of too few values: the interval of two or three values is
+/// too narrow to judge by.
+fn has_too_few_values(compared: &Compared) -> bool {
+    let is_open = matches!(compared.conclusion, Conclusion::NotEnoughData { .. });
+    is_open && compared.values.iter().any(|count| *count < VALUES_MIN)
 }
 
 impl Judged {
@@ -332,5 +343,15 @@ mod tests {
         single.interval = None;
         let condition: Condition = "noise_ppm > -5%".parse().unwrap();
         assert_eq!(condition.of_compared(&single), Undecided);
+        // Two or three values each have an interval, too: it may lack the true difference.
+        for values in [[3, 8], [8, 3], [2, 2]] {
+            let few = Compared { values, ..unclear([-5.0, 8.0]) };
+            for text in ["noise_ppm > +10%", "noise_ppm > -10%"] {
+                let condition: Condition = text.parse().unwrap();
+                assert_eq!(condition.of_compared(&few), Undecided, "{text} {values:?}");
+            }
+        }
+        let few = Compared { values: [3, 3], ..equal() };
+        assert_eq!(condition.of_compared(&few), True);
     }
 }

@@ -4,7 +4,8 @@
 //! The difference is the median of all differences of a value of one sample from a value of the other
 //! (J. L. Hodges, E. L. Lehmann: Estimates of location based on rank tests. Annals of Mathematical
 //! Statistics 34, 1963): one run that a cron job hits does not move it. Of values that are mostly 0 it
-//! is the difference of the means: the median says nothing about rare events. The interval is a
+//! is the difference of the means: the median says nothing about rare events. So it is if most pairs are of
+//! equal values but the ranks differ significantly. The interval is a
 //! bootstrap's, corrected for bias and acceleration (B. Efron: Better bootstrap confidence
 //! intervals. Journal of the American Statistical Association 82, 1987). Its resamples follow
 //! from a fixed seed, so that a comparison of the same files prints the same numbers.
@@ -215,6 +216,29 @@ impl Effect {
             .map(|bound| difference + (bound - difference) * inflation.sqrt());
         Some(Self { difference, low, high })
     }
+
+    /// The statistic of two samples, and the effect by it. Of samples with a significant difference of
+    /// which most pairs are equal, these are the means: the median difference would be 0.
+    pub(crate) fn shown(
+        samples: [&[f64]; 2],
+        inflation: f64,
+        is_significant: bool,
+    ) -> (Statistic, Option<Self>) {
+        let statistic = Statistic::for_samples(samples);
+        let effect = Self::of(statistic, samples, inflation);
+        let is_none = effect.is_some_and(|it| is_rounded_zero(it.difference, samples));
+        match is_significant && is_none {
+            true => (Statistic::Mean, Self::of(Statistic::Mean, samples, inflation)),
+            false => (statistic, effect),
+        }
+    }
+}
+
+/// Whether a difference is 0, but for the precision of numbers: a bisection ends next to 0.
+fn is_rounded_zero(difference: f64, samples: [&[f64]; 2]) -> bool {
+    let largest =
+        samples.into_iter().flatten().fold(0.0_f64, |max, it| max.max(it.abs()));
+    difference.abs() <= f64::EPSILON * largest
 }
 
 /// The values in ascending order.

@@ -147,7 +147,7 @@ fn common_level<'a>(
     base: &'a RunSet,
     other: &'a RunSet,
 ) -> Option<(&'a Level, &'a Level)> {
-    let same = |own: &Level| other.levels.iter().find(|one| one.block == own.block);
+    let same = |own: &Level| other.levels.iter().find(|one| one.is_as_long_as(own));
     base.levels.iter().rev().find_map(|own| Some((own, same(own)?)))
 }
 

@@ -108,10 +108,23 @@ pub(crate) fn intervals(series: &ImportedSeries) -> usize {
     series.lengths.iter().map(|one| one.intervals.len()).min().unwrap_or(0)
 }
 
+/// The usual duration of an interval of a log: the median, because the last one may be cut short.
+pub(crate) fn interval_ns(series: &ImportedSeries) -> Option<Nanos> {
+    let all = series.lengths.iter().flat_map(|one| &one.intervals);
+    let mut lengths: Vec<Nanos> = all.map(|one| one.length_ns).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied()
+}
+
+/// The number of lengths in bins.
+pub(crate) fn binned(bins: &[Bin]) -> u64 {
+    bins.iter().map(|bin| bin.count).fold(0, u64::saturating_add)
+}
+
 impl LengthsSummary {
     fn of(input: &ImportedLengths, rounding: Rounding) -> Self {
         let bins = bins(input);
-        let binned = bins.iter().map(|bin| bin.count).fold(0, u64::saturating_add);
+        let binned = binned(&bins);
         let count = input.count.or((!bins.is_empty()).then_some(binned));
         let of_intervals = input.intervals.iter().map(|one| one.length_ns).sum();
         let elapsed_ns =

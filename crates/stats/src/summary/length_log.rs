@@ -6,7 +6,7 @@ use recording::{
 };
 use units::{Cpu, LengthUnit, Nanos};
 
-use crate::summary::imported::Rounding;
+use crate::summary::imported::{Rounding, binned};
 use crate::summary::noise::window;
 
 /// The shortest interval, of which longer ones are multiples.
@@ -23,6 +23,8 @@ pub enum NoLog {
     OtherKind,
     /// It has more samples than a log is written for: a wake-up can stand for any number of them.
     TooManySamples,
+    /// Some of its lengths are in no bin: the log would lack them, and the longest are among them.
+    Incomplete,
 }
 
 /// The lengths of a recording.
@@ -154,14 +156,30 @@ pub(crate) fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
 }
 
 /// A log has one kind of values: the first.
+///
+/// # Errors
+/// There are no lengths, or some are in no bin.
 pub(crate) fn imported(
     spec: &ImportedSpec,
     series: &ImportedSeries,
-) -> Option<(LengthKind, Vec<LengthInterval>)> {
-    let kind = series.lengths.first()?.kind;
-    let own = series.lengths.iter().filter(|one| one.kind == kind);
+) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
+    let kind = series.lengths.first().ok_or(NoLog::OtherKind)?.kind;
+    let own = || series.lengths.iter().filter(|one| one.kind == kind);
+    if own().any(|one| !is_complete(one)) {
+        return Err(NoLog::Incomplete);
+    }
     let rounding = Rounding::of(spec);
-    Some((kind, own.flat_map(|one| of_lengths(one, rounding)).collect()))
+    Ok((kind, own().flat_map(|one| of_lengths(one, rounding)).collect()))
+}
+
+/// Whether all lengths are in bins.
+fn is_complete(input: &ImportedLengths) -> bool {
+    let of_intervals = input.intervals.iter().map(|one| binned(&one.bins));
+    let in_bins = of_intervals.fold(binned(&input.bins), u64::saturating_add);
+    match input.count {
+        Some(count) => count <= in_bins,
+        None => !input.bins.is_empty() || !input.intervals.is_empty(),
+    }
 }
 
 fn of_lengths(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval> {
@@ -254,6 +272,41 @@ mod tests {
             let samples = latency(&series.cpus, Nanos::from_micros(1));
             assert_eq!(samples.unwrap_err(), NoLog::TooManySamples, "{expiries}");
         }
+    }
+
+    /// Check that lengths beyond the bins are an error, and that those of other kinds do not matter.
+    #[test]
+    fn lengths_beyond_bins() {
+        let bin = |count| recording::Bin {
+            from_ns: Nanos::ZERO,
+            until_ns: Nanos::from_nanos(10),
+            count,
+        };
+        let lengths = |kind, count, bins| ImportedLengths {
+            count,
+            bins,
+            ..ImportedLengths::new(kind, None)
+        };
+        let spec = ImportedSpec {
+            measured_by: "cyclictest 2.40".to_owned(),
+            cpus: units::CpuSet::default(),
+            threshold_ns: None,
+            resolution_ns: Some(Nanos::from_nanos(10)),
+        };
+        let found = |lengths| {
+            let series = ImportedSeries { command: None, lengths };
+            imported(&spec, &series).map(|(_, intervals)| intervals.len())
+        };
+        let of = |count, bins| found(vec![lengths(LengthKind::Gap, count, bins)]);
+        assert_eq!(of(Some(7), vec![bin(3), bin(4)]), Ok(1));
+        assert_eq!(of(Some(8), vec![bin(3), bin(4)]), Err(NoLog::Incomplete));
+        assert_eq!(of(None, vec![bin(3)]), Ok(1));
+        assert_eq!(of(None, Vec::new()), Err(NoLog::Incomplete));
+        assert_eq!(of(Some(0), Vec::new()), Ok(1));
+        let other = lengths(LengthKind::Value, Some(9), Vec::new());
+        let gaps = lengths(LengthKind::Gap, Some(3), vec![bin(3)]);
+        assert_eq!(found(vec![gaps, other]), Ok(1));
+        assert_eq!(found(Vec::new()), Err(NoLog::OtherKind));
     }
 
     /// Check that the log of latencies has the samples of the summary.
