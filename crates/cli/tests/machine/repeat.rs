@@ -196,6 +196,23 @@ fn ctrl_c_ends_the_runs() {
     assert!(saved.iter().all(|file| file.ends_with(".json")), "{saved:?}");
 }
 
+/// Check that Ctrl-C ends the command that prepares a run, as an interruption and not as a failure.
+#[test]
+fn ctrl_c_ends_the_preparation() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let prepare = format!("touch {}; exec sleep 30", begun.display());
+    let child = spawn(&["repeat", "-n", "2", "--prepare", &prepare, "run", "true"]);
+    let begin = Instant::now();
+    while !begun.exists() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 4, "{}", text(&output.stderr));
+}
+
 /// Check that the temporary folder of a killed process is removed by the next one.
 #[test]
 fn nothing_is_left_behind() {
