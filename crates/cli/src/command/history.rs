@@ -187,8 +187,7 @@ fn date(text: &str) -> Result<String, Cause> {
     let time = time.strip_suffix('Z').and_then(|time| numbers(time, ':', [2, 2, 2]));
     let is_time = time
         .is_some_and(|[hour, minute, second]| hour < 24 && minute < 60 && second < 60);
-    let is_date = is_date && is_time;
-    match is_date {
+    match is_date && is_time {
         true => Ok(text.to_owned()),
         false => {
             Err("expected a date (2026-11-26), or a time as 2026-11-26T06:00:00Z".into())
