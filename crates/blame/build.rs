@@ -1,21 +1,71 @@
-//! Compiles the BPF programs, and generates their Rust bindings.
+//! Compiles the BPF programs with clang, to objects that are loaded from memory.
+//!
+//! The headers are those of the libbpf that loads them, which `libbpf-sys` names
+//! (`DEP_BPF_INCLUDE`). Debugging information is needed for the types in it (BTF), and contains no
+//! path of this machine.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use libbpf_cargo::SkeletonBuilder;
-
-/// Each `NAME.bpf.c`; its skeleton is `NAME.skel.rs`.
+/// Each `src/bpf/NAME.bpf.c`; its object is `NAME.o`.
 const SOURCES: [&str; 3] = ["events", "slices", "wakers"];
 /// BTF contains the names of source files: the same ones in any build folder.
-const FLAGS: [&str; 4] = ["-Wall", "-Werror", "-fdebug-compilation-dir", "."];
+const FLAGS: [&str; 10] = [
+    "-target",
+    "bpf",
+    "-g",
+    "-O2",
+    "-Wall",
+    "-Werror",
+    // Distributions may enable it by default; programs have no place for it.
+    "-fno-stack-protector",
+    "-fdebug-compilation-dir",
+    ".",
+    "-c",
+];
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo:rerun-if-changed=src/bpf");
-    let folder = std::env::var_os("OUT_DIR").ok_or("cargo tells no OUT_DIR")?;
+fn main() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=src/bpf");
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let headers = variable("DEP_BPF_INCLUDE")?;
+    let define =
+        format!("-D__TARGET_ARCH_{}", architecture(&variable("CARGO_CFG_TARGET_ARCH")?));
     for name in SOURCES {
-        let mut builder = SkeletonBuilder::new();
-        builder.source(format!("src/bpf/{name}.bpf.c")).clang_args(FLAGS);
-        builder.build_and_generate(Path::new(&folder).join(format!("{name}.skel.rs")))?;
+        let mut clang = Command::new("clang");
+        clang.args(FLAGS).args([&define, "-I", &headers]);
+        clang
+            .arg(format!("src/bpf/{name}.bpf.c"))
+            .arg("-o")
+            .arg(out.join(format!("{name}.o")));
+        let status = clang.status();
+        let status = status.map_err(|error| format!("failed to run clang: {error}"))?;
+        if !status.success() {
+            return Err(format!("clang failed on {name}.bpf.c: {status}"));
+        }
+        strip(&out.join(format!("{name}.o")));
     }
     Ok(())
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}: {error}"))
+}
+
+/// The name that libbpf's headers have for an architecture (`bpf_tracing.h`).
+fn architecture(rust: &str) -> &str {
+    match rust {
+        "x86_64" => "x86",
+        "aarch64" => "arm64",
+        "powerpc64" => "powerpc",
+        "riscv64" => "riscv",
+        "s390x" => "s390",
+        "loongarch64" => "loongarch",
+        other => other,
+    }
+}
+
+/// Removes what libbpf does not read (a third of the file), if that program is installed.
+fn strip(object: &Path) {
+    let _ = Command::new("llvm-strip").arg("-g").arg(object).status();
 }

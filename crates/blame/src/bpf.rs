@@ -7,27 +7,22 @@
 
 pub(crate) mod attached;
 pub(crate) mod mapped;
+pub(crate) mod object;
 pub(crate) mod refusal;
 pub(crate) mod ring;
-pub(crate) mod skeleton;
 pub(crate) mod switch_programs;
 pub(crate) mod verifier_log;
 pub(crate) mod wake_programs;
 
-use std::mem::MaybeUninit;
-
 use facts::Facts;
 use libbpf_rs::libbpf_sys::BPF_FUNC_get_current_task_btf;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ProgramInput, ProgramMut, ProgramType, TracepointCategory};
+use libbpf_rs::{ProgramInput, ProgramType, TracepointCategory};
 use units::CpuSet;
 
 use crate::bpf::attached::{Attached, failed, too_many};
+use crate::bpf::object::{Loaded, Opened};
 use crate::bpf::refusal::Needs;
-use crate::bpf::ring::Rings;
-use crate::bpf::skeleton::events::{
-    EventsProgs, EventsSkelBuilder, OpenEventsSkel, types,
-};
+use crate::bpf::ring::{Comm, Record, Rings};
 use crate::error::Error;
 use crate::level::Level;
 use crate::records::Lane;
@@ -88,6 +83,8 @@ impl Access {
     }
 }
 
+/// The compiled `events.bpf.c`.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/events.o"));
 /// The prefix of the classic programs' names.
 const CLASSIC: &str = "classic_";
 /// The program that is not attached, and is run to find the PID of this process.
@@ -101,6 +98,8 @@ const SWITCHED: [&str; 4] =
 /// The programs' requirements; marks require more.
 const NEEDS: Needs = Needs { version: (5, 10), why: "it lets a program be run by hand" };
 const NEEDS_MARKING: Needs = Needs { version: (5, 18), why: refusal::STATE };
+/// The most CPUs, in each of the BPF programs.
+pub(crate) const CPUS: usize = 4096;
 /// The most concurrent children; those beyond are taken for other processes.
 const CHILDREN: u32 = 1 << 16;
 
@@ -143,29 +142,26 @@ impl Programs {
     }
 
     fn try_load(cpus: &CpuSet, points: Points, threads: Threads) -> Result<Self, Error> {
-        let mut object = MaybeUninit::uninit();
-        let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
-        let (record, comm) = (size_of::<types::record>(), size_of::<types::comm>());
+        let mut opened = Opened::open("events", OBJECT)?;
+        let (record, comm) = (size_of::<Record>(), size_of::<Comm>());
         let sizes = RingSizes::for_cpus(cpus.len(), record, comm);
-        assign_lanes(&mut open, cpus, sizes)?;
+        assign_lanes(&mut opened, cpus, sizes)?;
         if threads == Threads::Marked {
-            open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
+            opened.set_capacity("children", CHILDREN)?;
         }
         let access = Access::detect();
-        if let Some(data) = &mut open.maps.rodata_data {
-            data.has_task = u8::from(access == Access::Direct);
-        }
-        choose(&mut open, points, threads, access);
-        let loaded = open.load().map_err(failed)?;
+        opened.set("has_task", &[u8::from(access == Access::Direct)])?;
+        choose(&mut opened, points, threads, access);
+        let loaded = opened.load()?;
         if threads != Threads::All {
-            loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
+            let hello = loaded.program(HELLO)?;
+            hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
-        let maps = &loaded.maps;
-        let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), sizes)?;
+        let rings = Rings::new(&loaded, cpus.len(), sizes)?;
         let mut program = Self { attached: Attached::default(), rings };
         match points {
-            Points::Raw => program.attach_raw(&loaded.progs, threads, access)?,
-            Points::Classic => program.attach_classic(&loaded.progs, access)?,
+            Points::Raw => program.attach_raw(&loaded, threads, access)?,
+            Points::Classic => program.attach_classic(&loaded, access)?,
         }
         Ok(program)
     }
@@ -173,90 +169,75 @@ impl Programs {
     /// Exits first: an event without its beginning is omitted, one without its end would not end.
     fn attach_raw(
         &mut self,
-        programs: &EventsProgs<'_>,
+        loaded: &Loaded,
         threads: Threads,
         access: Access,
     ) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
-            self.attached.raw(exit, &programs.vector_exit)?;
-            self.attached.raw(entry, &programs.vector_entry)?;
+            self.raw(loaded, exit, "vector_exit")?;
+            self.raw(loaded, entry, "vector_entry")?;
         }
         if let Some((entry, exit)) = IPI {
-            self.attached.raw(exit, &programs.ipi_exit)?;
-            self.attached.raw(entry, &programs.vector_entry)?;
+            self.raw(loaded, exit, "ipi_exit")?;
+            self.raw(loaded, entry, "vector_entry")?;
         }
-        self.attached.raw("irq_handler_exit", &programs.handler_exit)?;
-        self.attached.raw("irq_handler_entry", &programs.handler_entry)?;
-        self.attached.raw("softirq_exit", &programs.softirq_exit)?;
-        self.attached.raw("softirq_entry", &programs.softirq_entry)?;
-        self.attached.raw("hrtimer_expire_entry", &programs.timer_expired)?;
-        self.attached.raw("nmi_handler", &programs.nmi)?;
+        self.raw(loaded, "irq_handler_exit", "handler_exit")?;
+        self.raw(loaded, "irq_handler_entry", "handler_entry")?;
+        self.raw(loaded, "softirq_exit", "softirq_exit")?;
+        self.raw(loaded, "softirq_entry", "softirq_entry")?;
+        self.raw(loaded, "hrtimer_expire_entry", "timer_expired")?;
+        self.raw(loaded, "nmi_handler", "nmi")?;
         if threads != Threads::Marked {
-            let switched = match access {
-                Access::Direct => &programs.switched,
-                Access::Copied => &programs.switched_copied,
-            };
-            return self.attached.raw("sched_switch", switched);
+            return self.raw(loaded, "sched_switch", switched(Points::Raw, access));
         }
-        self.attached.raw("sched_process_free", &programs.freed)?;
-        self.attached.raw("sched_process_fork", &programs.forked)?;
-        self.attached.raw("sched_switch", &programs.switched_marked)
+        self.raw(loaded, "sched_process_free", "freed")?;
+        self.raw(loaded, "sched_process_fork", "forked")?;
+        self.raw(loaded, "sched_switch", "switched_marked")
     }
 
-    fn attach_classic(
+    fn raw(
         &mut self,
-        programs: &EventsProgs<'_>,
-        access: Access,
+        loaded: &Loaded,
+        point: &'static str,
+        program: &str,
     ) -> Result<(), Error> {
+        self.attached.raw(point, &loaded.program(program)?)
+    }
+
+    fn attach_classic(&mut self, loaded: &Loaded, access: Access) -> Result<(), Error> {
         use TracepointCategory::{Irq, Nmi, Sched, Timer};
         let vectors = || TracepointCategory::Custom("irq_vectors".to_owned());
-        for (entry, exit) in VECTORS {
-            self.classic(vectors(), exit, &programs.classic_vector_exit)?;
-            self.classic(vectors(), entry, &programs.classic_vector_entry)?;
-        }
-        self.classic(Irq, "irq_handler_exit", &programs.classic_handler_exit)?;
-        self.classic(Irq, "irq_handler_entry", &programs.classic_handler_entry)?;
-        self.classic(Irq, "softirq_exit", &programs.classic_softirq_exit)?;
-        self.classic(Irq, "softirq_entry", &programs.classic_softirq_entry)?;
-        self.classic(Timer, "hrtimer_expire_entry", &programs.classic_timer_expired)?;
-        self.classic(Nmi, "nmi_handler", &programs.classic_nmi)?;
-        let switched = match access {
-            Access::Direct => &programs.classic_switched,
-            Access::Copied => &programs.classic_switched_copied,
+        let mut attach = |group, point, program| -> Result<(), Error> {
+            let program = loaded.program(program)?;
+            self.attached.keep(point, program.attach_tracepoint(group, point))
         };
-        self.classic(Sched, "sched_switch", switched)
-    }
-
-    fn classic(
-        &mut self,
-        group: TracepointCategory,
-        point: &'static str,
-        program: &ProgramMut<'_>,
-    ) -> Result<(), Error> {
-        self.attached.keep(point, program.attach_tracepoint(group, point))
+        for (entry, exit) in VECTORS {
+            attach(vectors(), exit, "classic_vector_exit")?;
+            attach(vectors(), entry, "classic_vector_entry")?;
+        }
+        attach(Irq, "irq_handler_exit", "classic_handler_exit")?;
+        attach(Irq, "irq_handler_entry", "classic_handler_entry")?;
+        attach(Irq, "softirq_exit", "classic_softirq_exit")?;
+        attach(Irq, "softirq_entry", "classic_softirq_entry")?;
+        attach(Timer, "hrtimer_expire_entry", "classic_timer_expired")?;
+        attach(Nmi, "nmi_handler", "classic_nmi")?;
+        attach(Sched, "sched_switch", switched(Points::Classic, access))
     }
 }
 
 /// Disables the programs that are not needed.
-fn choose(
-    open: &mut OpenEventsSkel<'_>,
-    points: Points,
-    threads: Threads,
-    access: Access,
-) {
+fn choose(opened: &mut Opened, points: Points, threads: Threads, access: Access) {
     let marks = threads == Threads::Marked;
     let at_switch = (!marks).then(|| switched(points, access));
-    for mut program in open.open_object_mut().progs_mut() {
-        let name = program.name().to_string_lossy();
-        let is_meant = if MARKING.iter().any(|marking| name == *marking) {
+    opened.choose(|name| {
+        if MARKING.contains(&name) {
             marks
-        } else if SWITCHED.iter().any(|switched| name == *switched) {
-            at_switch.is_some_and(|switched| name == switched)
+        } else if SWITCHED.contains(&name) {
+            at_switch == Some(name)
         } else {
             name == HELLO || name.starts_with(CLASSIC) == (points == Points::Classic)
-        };
-        program.set_autoload(is_meant);
-    }
+        }
+    });
 }
 
 /// Which of `SWITCHED` is loaded.
@@ -272,7 +253,7 @@ fn switched(points: Points, access: Access) -> &'static str {
 
 /// Assigns each CPU its lane.
 fn assign_lanes(
-    open: &mut OpenEventsSkel<'_>,
+    opened: &mut Opened,
     cpus: &CpuSet,
     sizes: RingSizes,
 ) -> Result<(), Error> {
@@ -281,17 +262,26 @@ fn assign_lanes(
     let of_lane = count(sizes.of_lane());
     let depths = sizes.depths();
     let comms = cpus_count.saturating_mul(depths[Level::Thread as usize]);
-    open.maps.lanes.set_max_entries(cpus_count).map_err(failed)?;
-    open.maps
-        .rings
-        .set_max_entries(cpus_count.saturating_mul(of_lane))
-        .map_err(failed)?;
-    open.maps.comms.set_max_entries(comms).map_err(failed)?;
-    let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
-    (data.depths, data.offsets, data.room) = (depths, sizes.offsets(), of_lane);
+    opened.set_capacity("lanes", cpus_count)?;
+    opened.set_capacity("rings", cpus_count.saturating_mul(of_lane))?;
+    opened.set_capacity("comms", comms)?;
+    opened.set("depths", &depths)?;
+    opened.set("offsets", &sizes.offsets())?;
+    opened.set("room", &[of_lane])?;
+    opened.set("places", &places(cpus)?)
+}
+
+/// For each CPU up to the last one of the set: its index in the set plus one, or 0.
+///
+/// # Errors
+/// A number is above those that the programs support.
+pub(crate) fn places(cpus: &CpuSet) -> Result<Vec<u16>, Error> {
+    let mut places = vec![0; cpus.iter().last().map_or(0, |last| last.index() + 1)];
     for (place, cpu) in (1..).zip(cpus.iter()) {
-        let slot = data.places.get_mut(cpu.index());
-        *slot.ok_or_else(|| too_many(cpu))? = place;
+        places[cpu.index()] = place;
     }
-    Ok(())
+    match cpus.iter().last() {
+        Some(last) if last.index() >= CPUS => Err(too_many(last)),
+        _ => Ok(places),
+    }
 }

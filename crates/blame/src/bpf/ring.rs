@@ -5,14 +5,13 @@
 //! Records that were overwritten before they were read count as lost: the record that is being
 //! written replaces the one a whole ring before it.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::bpf::mapped::Mapped;
-use crate::bpf::skeleton::events::types::{comm, lane, record};
+use crate::bpf::object::Loaded;
 use crate::error::Error;
 use crate::level::Level;
-use crate::records::{Mark, Record, Stolen};
+use crate::records::{self, Mark, Stolen};
 use crate::ring_sizes::{RINGS, RingSizes, STEAL};
 
 /// As in `events.bpf.c`.
@@ -20,11 +19,47 @@ const OWN: u64 = 1 << 32;
 const RUNNABLE: u64 = 1 << 33;
 const KERNEL: u64 = 1 << 34;
 
+/// As in `events.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Slot {
+    start: u64,
+    detail: u64,
+    head: u64,
+}
+
+/// As in `events.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Lane {
+    slots: [Slot; RINGS],
+    looked: u64,
+    clock: u64,
+    spinner: u64,
+}
+
+/// As in `events.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Record {
+    start: u64,
+    end: u64,
+    detail: u64,
+    id: u64,
+}
+
+/// As in `events.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Comm {
+    name: [u8; 16],
+}
+
 /// The rings of all lanes, and the read position of each.
 pub(crate) struct Rings {
-    lanes: Mapped<lane>,
-    records: Mapped<record>,
-    comms: Mapped<comm>,
+    lanes: Mapped<Lane>,
+    records: Mapped<Record>,
+    comms: Mapped<Comm>,
     sizes: RingSizes,
     read: Vec<[u64; RINGS]>,
 }
@@ -32,15 +67,14 @@ pub(crate) struct Rings {
 impl Rings {
     /// The rings of `cpus` lanes of that size.
     pub(crate) fn new(
-        lanes: &impl AsFd,
-        records: &impl AsFd,
-        comms: &impl AsFd,
+        loaded: &Loaded,
         cpus: usize,
         sizes: RingSizes,
     ) -> Result<Self, Error> {
-        let (lanes, records) =
-            (Mapped::new(lanes, cpus)?, Mapped::new(records, cpus * sizes.of_lane())?);
-        let comms = Mapped::new(comms, cpus * sizes.depth(Level::Thread as usize))?;
+        let lanes = Mapped::new(&loaded.map("lanes")?, cpus)?;
+        let records = Mapped::new(&loaded.map("rings")?, cpus * sizes.of_lane())?;
+        let names = cpus * sizes.depth(Level::Thread as usize);
+        let comms = Mapped::new(&loaded.map("comms")?, names)?;
         Ok(Self { lanes, records, comms, sizes, read: vec![[0; RINGS]; cpus] })
     }
 
@@ -50,7 +84,7 @@ impl Rings {
         &mut self,
         lane: usize,
         level: Level,
-        take: impl FnMut(Option<Record>),
+        take: impl FnMut(Option<records::Record>),
     ) {
         let read = |rings: &Self, number| rings.event(lane, level, number);
         self.drain_ring(lane, level as usize, read, take);
@@ -59,7 +93,7 @@ impl Rings {
     /// The same for stolen time.
     pub(crate) fn drain_steal(&mut self, lane: usize, take: impl FnMut(Option<Stolen>)) {
         let read = |rings: &Self, number| {
-            let record { start: from, end: until, detail: ns, .. } =
+            let Record { start: from, end: until, detail: ns, .. } =
                 rings.record(lane, STEAL, number)?;
             Some(Stolen { from, until, ns })
         };
@@ -94,13 +128,13 @@ impl Rings {
         self.lanes.read(lane).map(|lane| lane.slots[ring].head)
     }
 
-    fn record(&self, lane: usize, ring: usize, number: u64) -> Option<record> {
+    fn record(&self, lane: usize, ring: usize, number: u64) -> Option<Record> {
         self.records.read(lane * self.sizes.of_lane() + self.sizes.place(ring, number))
     }
 
-    fn event(&self, lane: usize, level: Level, number: u64) -> Option<Record> {
+    fn event(&self, lane: usize, level: Level, number: u64) -> Option<records::Record> {
         let ring = level as usize;
-        let record { start, end, detail, id } = self.record(lane, ring, number)?;
+        let Record { start, end, detail, id } = self.record(lane, ring, number)?;
         let comm = match level {
             Level::Thread => {
                 let place = self.sizes.within(ring, number);
@@ -108,14 +142,13 @@ impl Rings {
             }
             Level::Softirq | Level::Handler | Level::Vector | Level::Nmi => [0; 16],
         };
-        let comm = comm.map(|letter| letter.to_ne_bytes()[0]);
         let mark = Mark {
             is_own: id & OWN != 0,
             is_runnable: id & RUNNABLE != 0,
             is_kernel: id & KERNEL != 0,
         };
         let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
-        Some(Record { level, start, end, detail, id, comm, mark })
+        Some(records::Record { level, start, end, detail, id, comm, mark })
     }
 }
 
@@ -128,10 +161,22 @@ mod tests {
     use facts::{Facts, Root};
     use units::{Cpu, CpuSet};
 
-    use crate::bpf::{Points, Programs};
+    use super::{Comm, RINGS, Record, Slot};
+    use crate::bpf::object::layout::check_layout;
+    use crate::bpf::{OBJECT, Points, Programs};
     use crate::records::Lane;
     use crate::ring_sizes::{SWITCHES_PER_SECOND, UNREAD};
     use crate::source::{EventSource, Threads};
+
+    /// Check that the structures are those of the BPF programs.
+    #[test]
+    fn layouts() {
+        check_layout!(OBJECT, "slot", Slot { start, detail, head });
+        check_layout!(OBJECT, "lane", super::Lane { slots, looked, clock, spinner });
+        check_layout!(OBJECT, "record", Record { start, end, detail, id });
+        check_layout!(OBJECT, "comm", Comm { name });
+        assert_eq!(size_of::<super::Lane>(), RINGS * size_of::<Slot>() + 24);
+    }
 
     /// Two threads yield that CPU to each other as fast as they can. They are real-time threads: on
     /// a busy CPU ordinary ones would yield it to other tasks.

@@ -5,24 +5,24 @@
 //! counted. The programs are removed with the process, however that ends.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, fence};
 
 use libbpf_rs::MapHandle;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use recording::End;
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::bpf::attached::{Attached, failed, too_many};
+use crate::bpf::attached::{Attached, failed};
 use crate::bpf::mapped::Mapped;
-use crate::bpf::skeleton::slices::{
-    OpenSlicesSkel, SlicesProgs, SlicesSkelBuilder, types,
-};
+use crate::bpf::object::{Loaded, Opened};
+use crate::bpf::places;
 use crate::bpf::wake_programs::{ThreadKey, at, elements};
 use crate::error::{Error, Kind};
 
+/// The compiled `slices.bpf.c`.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slices.o"));
 /// As in `slices.bpf.c`.
 const ENDS: [End; 5] = [End::Tick, End::Wakeup, End::Yield, End::Sleep, End::Other];
+const WOKEN: usize = 16;
 const TID: u32 = (1 << 24) - 1;
 const WHY_SHIFT: u32 = 24;
 const WHY: u32 = 0x7f;
@@ -67,11 +67,43 @@ pub(crate) struct AllRecords {
     pub(crate) names: BTreeMap<ThreadKey, [u8; 16]>,
 }
 
+/// As in `slices.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Slot {
+    seen: u64,
+    runs: u32,
+    woken: u32,
+    tick: u8,
+    asked: u8,
+    flag: u8,
+    spare: [u8; 45],
+    last: [u32; WOKEN],
+}
+
+/// As in `slices.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Record {
+    end: u64,
+    task: u32,
+    born: u32,
+}
+
+/// As in `slices.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Task {
+    name: [u8; 16],
+    is_stopper: u8,
+    spare: [u8; 7],
+}
+
 /// The attached programs, and their data.
 pub(crate) struct SwitchPrograms {
     attached: Attached,
-    slots: Mapped<types::slot>,
-    records: Mapped<types::record>,
+    slots: Mapped<Slot>,
+    records: Mapped<Record>,
     tasks: MapHandle,
     cpus: CpuSet,
     capacity: u32,
@@ -83,16 +115,14 @@ impl SwitchPrograms {
     /// # Errors
     /// The capacity is too large, or they cannot be loaded; nothing is attached.
     pub(crate) fn load(config: &SwitchConfig) -> Result<Self, Error> {
-        let mut object = MaybeUninit::uninit();
-        let mut open = SlicesSkelBuilder::default().open(&mut object).map_err(failed)?;
+        let mut opened = Opened::open("slices", OBJECT)?;
         let (cpus, capacity) = (config.cpus.clone(), config.capacity);
-        let records = assign_slots(&mut open, config)?;
-        let loaded = open.load().map_err(failed)?;
-        let maps = &loaded.maps;
-        let slots = Mapped::new(&maps.slots, cpus.len())?;
-        let records = Mapped::new(&maps.records, records)?;
-        let tasks = MapHandle::try_from(&maps.tasks).map_err(failed)?;
-        let attached = attached(&loaded.progs, config.ticks.is_some())?;
+        let records = assign_slots(&mut opened, config)?;
+        let loaded = opened.load()?;
+        let slots = Mapped::new(&loaded.map("slots")?, cpus.len())?;
+        let records = Mapped::new(&loaded.map("records")?, records)?;
+        let tasks = MapHandle::try_from(&loaded.map("tasks")?).map_err(failed)?;
+        let attached = attached(&loaded, config.ticks.is_some())?;
         Ok(Self { attached, slots, records, tasks, cpus, capacity })
     }
 
@@ -111,11 +141,9 @@ impl SwitchPrograms {
         while self.attached.links.pop().is_some() {}
         let cpus = self.cpus.iter().enumerate();
         let cpus = cpus.map(|(place, cpu)| self.cpu_records(place, cpu)).collect();
-        let names = elements::<types::who, types::task>(&self.tasks)?;
-        let name = |(types::who { tid, born }, task): (types::who, types::task)| {
-            (ThreadKey { tid, born }, task.name.map(|letter| letter.to_ne_bytes()[0]))
-        };
-        Ok(AllRecords { cpus, names: names.into_iter().map(name).collect() })
+        let names = elements::<ThreadKey, Task>(&self.tasks)?;
+        let names = names.into_iter().map(|(thread, task)| (thread, task.name));
+        Ok(AllRecords { cpus, names: names.collect() })
     }
 
     fn cpu_records(&self, place: usize, cpu: Cpu) -> CpuRecords {
@@ -131,8 +159,8 @@ impl SwitchPrograms {
     }
 }
 
-fn departure(record: types::record) -> Departure {
-    let types::record { end, task, born } = record;
+fn departure(record: Record) -> Departure {
+    let Record { end, task, born } = record;
     let why = usize::try_from(task >> WHY_SHIFT & WHY).ok();
     Departure {
         at: Nanos::from_nanos(end),
@@ -143,10 +171,7 @@ fn departure(record: types::record) -> Departure {
 }
 
 /// Assigns each CPU its slot and its list; returns the total number of records.
-fn assign_slots(
-    open: &mut OpenSlicesSkel<'_>,
-    config: &SwitchConfig,
-) -> Result<usize, Error> {
+fn assign_slots(opened: &mut Opened, config: &SwitchConfig) -> Result<usize, Error> {
     let cpus = u32::try_from(config.cpus.len()).unwrap_or(u32::MAX);
     let (capacity, records) = (config.capacity, cpus.checked_mul(config.capacity));
     let Some(records) = records.filter(|records| *records > 0) else {
@@ -154,34 +179,54 @@ fn assign_slots(
             format!("a buffer for {capacity} switches on {cpus} CPUs is too large");
         return Err(Error::new(Kind::Spec, text));
     };
-    open.maps.slots.set_max_entries(cpus).map_err(failed)?;
-    open.maps.records.set_max_entries(records).map_err(failed)?;
-    if let Some(data) = &mut open.maps.rodata_data {
-        data.room = capacity;
-        data.ticks = config.ticks.unwrap_or_default();
-        for (place, cpu) in (1..).zip(config.cpus.iter()) {
-            let slot = data.places.get_mut(cpu.index());
-            *slot.ok_or_else(|| too_many(cpu))? = place;
-        }
-    }
+    opened.set_capacity("slots", cpus)?;
+    opened.set_capacity("records", records)?;
+    opened.set("room", &[capacity])?;
+    opened.set("ticks", &config.ticks.unwrap_or_default())?;
+    opened.set("places", &places(&config.cpus)?)?;
     Ok(usize::try_from(records).unwrap_or(usize::MAX))
 }
 
 /// The events that a switch's reason is derived from are attached before the switches, and ends
 /// before beginnings, so that no tick lasts forever.
-fn attached(programs: &SlicesProgs<'_>, has_timers: bool) -> Result<Attached, Error> {
+fn attached(loaded: &Loaded, has_timers: bool) -> Result<Attached, Error> {
     let mut attached = Attached::default();
-    if has_timers {
-        attached.raw("hrtimer_expire_exit", &programs.timer_ends)?;
-        attached.raw("hrtimer_expire_entry", &programs.timer_begins)?;
-    } else {
-        attached.raw(VECTOR[1], &programs.vector_ends)?;
-        attached.raw(VECTOR[0], &programs.vector_begins)?;
+    let [ends, begins] = match has_timers {
+        true => [
+            ("hrtimer_expire_exit", "timer_ends"),
+            ("hrtimer_expire_entry", "timer_begins"),
+        ],
+        false => [(VECTOR[1], "vector_ends"), (VECTOR[0], "vector_begins")],
+    };
+    for (point, program) in [ends, begins, (ASKED, "asked_for")] {
+        attached.raw(point, &loaded.program(program)?)?;
     }
-    attached.raw(ASKED, &programs.asked_for)?;
-    attached.links.push(at("sched_wakeup_new", &programs.woken)?);
-    attached.links.push(at("sched_wakeup", &programs.woken)?);
-    attached.links.push(at("task_rename", &programs.renamed)?);
-    attached.links.push(at("sched_switch", &programs.switched)?);
+    for (point, program) in [
+        ("sched_wakeup_new", "woken"),
+        ("sched_wakeup", "woken"),
+        ("task_rename", "renamed"),
+        ("sched_switch", "switched"),
+    ] {
+        attached.links.push(at(point, &loaded.program(program)?)?);
+    }
     Ok(attached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::object::layout::check_layout;
+
+    /// Check that the structures are those of the BPF programs.
+    #[test]
+    fn layouts() {
+        check_layout!(
+            OBJECT,
+            "slot",
+            Slot { seen, runs, woken, tick, asked, flag, spare, last }
+        );
+        check_layout!(OBJECT, "record", Record { end, task, born });
+        check_layout!(OBJECT, "who", ThreadKey { tid, born });
+        check_layout!(OBJECT, "task", Task { name, is_stopper, spare });
+    }
 }

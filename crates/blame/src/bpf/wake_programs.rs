@@ -5,20 +5,17 @@
 //! counted, too. The programs are removed with the process, however that ends.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput, ProgramMut};
 use units::CpuSet;
 
-use crate::bpf::VECTORS;
 use crate::bpf::attached::{Attached, failed, too_many};
-use crate::bpf::skeleton::wakers::{
-    OpenWakersSkel, WakersMaps, WakersProgs, WakersSkel, WakersSkelBuilder, types,
-};
+use crate::bpf::object::{Loaded, Opened};
+use crate::bpf::{CPUS, VECTORS};
 use crate::error::{Error, Kind};
 
+/// The compiled `wakers.bpf.c`.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wakers.o"));
 /// The number of elements per read.
 const BATCH: u32 = 4096;
 /// `BPF_F_TEST_RUN_ON_CPU` in `include/uapi/linux/bpf.h`.
@@ -41,8 +38,10 @@ pub(crate) struct Capacity {
     pub(crate) pairs: Option<u32>,
 }
 
-/// A thread, or (with number 0) a waker that is not a thread.
+/// A thread, or (with number 0) a waker that is not a thread: `struct who` of `wakers.bpf.c` and
+/// `slices.bpf.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
 pub(crate) struct ThreadKey {
     pub(crate) tid: u32,
     /// Part of its start time; with TID 0, `enum no_thread`.
@@ -88,10 +87,49 @@ pub(crate) struct Counts {
     pub(crate) missing: Vec<&'static str>,
 }
 
+/// As in `wakers.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Thread {
+    wakeups: u64,
+    run: u64,
+    preempted: u64,
+    waker: ThreadKey,
+    process: u32,
+    prio: i32,
+    due: u8,
+    counts: u8,
+    fresh: u8,
+    unseen: u8,
+    spare: [u8; 4],
+    name: [u8; 16],
+}
+
+/// `struct pair` of `wakers.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct PairKey {
+    actor: ThreadKey,
+    other: ThreadKey,
+}
+
+/// As in `wakers.bpf.c`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Slot {
+    r#in: [u8; 4],
+    spare: [u8; 4],
+    since: u64,
+    runs: ThreadKey,
+    lost_wakeups: u64,
+    lost_wakers: u64,
+    lost_victims: u64,
+}
+
 /// The attached programs, counting.
 pub(crate) struct WakePrograms {
     attached: Attached,
-    loaded: WakersSkel<'static>,
+    loaded: Loaded,
     online: CpuSet,
 }
 
@@ -105,109 +143,87 @@ impl WakePrograms {
         capacity: Capacity,
         online: &CpuSet,
     ) -> Result<Self, Error> {
-        // Leaked: the loaded skeleton refers to it, and could not be moved together with it.
-        let object = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = WakersSkelBuilder::default().open(object).map_err(failed)?;
-        prepare(&mut open, filter, capacity)?;
-        let loaded = open.load().map_err(failed)?;
+        let mut opened = Opened::open("wakers", OBJECT)?;
+        prepare(&mut opened, filter, capacity)?;
+        let loaded = opened.load()?;
         let mut attached = Attached::default();
-        attach_places(&loaded.progs, &mut attached)?;
-        attach(&loaded.progs, filter, &mut attached.links)?;
-        let mut own = Self { attached, loaded, online: online.clone() };
-        own.count(true)?;
-        Ok(own)
-    }
-
-    /// Starts or stops counting.
-    fn count(&mut self, is_on: bool) -> Result<(), Error> {
-        let Some(data) = &mut self.loaded.maps.bss_data else {
-            return Err(Error::new(
-                Kind::System,
-                "failed to map the eBPF programs' data",
-            ));
-        };
-        // SAFETY: it is aligned, and lives as long as the maps. Nothing else here uses it; the
-        // programs read it as a whole.
-        let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
-        counting.store(u32::from(is_on), Ordering::SeqCst);
-        Ok(())
+        attach_places(&loaded, &mut attached)?;
+        attach(&loaded, filter, &mut attached.links)?;
+        loaded.set("counting", 1_u32)?;
+        Ok(Self { attached, loaded, online: online.clone() })
     }
 
     /// Stops counting, and detaches the programs; returns their counts.
     ///
     /// # Errors
     /// The counts cannot be read.
-    pub(crate) fn end(mut self) -> Result<Counts, Error> {
-        self.count(false)?;
-        settle(&self.loaded.progs, &self.online);
+    pub(crate) fn end(self) -> Result<Counts, Error> {
+        self.loaded.set("counting", 0_u32)?;
+        settle(&self.loaded.program("settle")?, &self.online);
         let Attached { links, missing } = self.attached;
         drop(links);
-        Ok(Counts { missing, ..read(&self.loaded.maps)? })
+        Ok(Counts { missing, ..read(&self.loaded)? })
     }
 }
 
 fn prepare(
-    open: &mut OpenWakersSkel<'_>,
+    opened: &mut Opened,
     filter: &Filter,
     capacity: Capacity,
 ) -> Result<(), Error> {
     if let Some(threads) = capacity.threads {
-        open.maps.threads.set_max_entries(threads).map_err(failed)?;
+        opened.set_capacity("threads", threads)?;
     }
     if let Some(pairs) = capacity.pairs {
-        open.maps.wakers.set_max_entries(pairs).map_err(failed)?;
-        open.maps.victims.set_max_entries(pairs).map_err(failed)?;
+        opened.set_capacity("wakers", pairs)?;
+        opened.set_capacity("victims", pairs)?;
     }
-    open.progs.woken.set_autoload(filter.cpus.is_some());
-    let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
-    data.of_process = filter.process.unwrap_or(0);
-    data.by_cpu = u8::from(filter.cpus.is_some());
+    let by_cpu = filter.cpus.is_some();
+    opened.choose(|program| program != "woken" || by_cpu);
+    opened.set("of_process", &[filter.process.unwrap_or(0)])?;
+    opened.set("by_cpu", &[u8::from(by_cpu)])?;
+    let mut watched = [0_u8; CPUS];
     for cpu in filter.cpus.iter().flat_map(CpuSet::iter) {
-        let watched = data.watched.get_mut(cpu.index());
-        *watched.ok_or_else(|| too_many(cpu))? = 1;
+        *watched.get_mut(cpu.index()).ok_or_else(|| too_many(cpu))? = 1;
     }
-    Ok(())
+    opened.set("watched", &watched)
 }
 
 /// For architectures on which only tracepoints show that a CPU is in an interrupt (arm64 has a
 /// counter); ends come first, so that no interrupt lasts forever.
-fn attach_places(
-    programs: &WakersProgs<'_>,
-    attached: &mut Attached,
-) -> Result<(), Error> {
+fn attach_places(loaded: &Loaded, attached: &mut Attached) -> Result<(), Error> {
     if cfg!(target_arch = "aarch64") {
         return Ok(());
     }
-    let vectors = VECTORS.iter().flat_map(|&(entry, exit)| {
-        [(exit, &programs.vector_exit), (entry, &programs.vector_entry)]
-    });
+    let vectors = VECTORS
+        .iter()
+        .flat_map(|&(entry, exit)| [(exit, "vector_exit"), (entry, "vector_entry")]);
     let others = [
-        ("irq_handler_exit", &programs.handler_exit),
-        ("irq_handler_entry", &programs.handler_entry),
-        ("hrtimer_expire_exit", &programs.timer_exit),
-        ("hrtimer_expire_entry", &programs.timer_entry),
-        ("softirq_exit", &programs.softirq_exit),
-        ("softirq_entry", &programs.softirq_entry),
+        ("irq_handler_exit", "handler_exit"),
+        ("irq_handler_entry", "handler_entry"),
+        ("hrtimer_expire_exit", "timer_exit"),
+        ("hrtimer_expire_entry", "timer_entry"),
+        ("softirq_exit", "softirq_exit"),
+        ("softirq_entry", "softirq_entry"),
     ];
     for (tracepoint, program) in vectors.chain(others) {
-        attached.raw(tracepoint, program)?;
+        attached.raw(tracepoint, &loaded.program(program)?)?;
     }
     Ok(())
 }
 
 /// The last event of a wake-up is attached first, so that each counted wake-up is complete.
-fn attach(
-    programs: &WakersProgs<'_>,
-    filter: &Filter,
-    links: &mut Vec<Link>,
-) -> Result<(), Error> {
-    links.push(at("task_rename", &programs.renamed)?);
-    links.push(at("sched_switch", &programs.switched)?);
+fn attach(loaded: &Loaded, filter: &Filter, links: &mut Vec<Link>) -> Result<(), Error> {
+    let mut attach = |point, program| -> Result<(), Error> {
+        links.push(at(point, &loaded.program(program)?)?);
+        Ok(())
+    };
+    attach("task_rename", "renamed")?;
+    attach("sched_switch", "switched")?;
     if filter.cpus.is_some() {
-        links.push(at("sched_wakeup", &programs.woken)?);
+        attach("sched_wakeup", "woken")?;
     }
-    links.push(at("sched_waking", &programs.waking)?);
-    Ok(())
+    attach("sched_waking", "waking")
 }
 
 pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
@@ -218,40 +234,37 @@ pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Err
 }
 
 /// Adds the time of threads that still run, CPU by CPU; an offline one runs none.
-fn settle(programs: &WakersProgs<'_>, online: &CpuSet) {
+fn settle(program: &ProgramMut<'_>, online: &CpuSet) {
     for cpu in online.iter() {
         let (cpu, flags) = (cpu.get(), ON_CPU);
         let input = ProgramInput { cpu, flags, ..ProgramInput::default() };
-        let _ = programs.settle.test_run(input);
+        let _ = program.test_run(input);
     }
 }
 
-fn read(maps: &WakersMaps<'_>) -> Result<Counts, Error> {
-    let rows = elements(&maps.threads)?;
-    let rows = rows.into_iter().map(|(who, row)| (ThreadKey::of(who), Row::of(&row)));
+fn read(loaded: &Loaded) -> Result<Counts, Error> {
+    let rows = elements(&loaded.map("threads")?)?;
+    let rows = rows.into_iter().map(|(thread, row)| (thread, Row::of(&row)));
     let mut lost = Lost::default();
-    let slots = maps.slots.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
+    let slots = loaded.map("slots")?;
+    let slots = slots.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
     for slot in slots.map_err(failed)?.iter().flatten() {
-        let Some(slot) = decoded::<types::slot>(slot) else { continue };
+        let Some(slot) = decoded::<Slot>(slot) else { continue };
         lost.wakeups += slot.lost_wakeups;
         lost.wakers += slot.lost_wakers;
         lost.victims += slot.lost_victims;
     }
     Ok(Counts {
         rows: rows.collect(),
-        wakers: pairs(&maps.wakers)?,
-        victims: pairs(&maps.victims)?,
+        wakers: pairs(&loaded.map("wakers")?)?,
+        victims: pairs(&loaded.map("victims")?)?,
         lost,
         missing: Vec::new(),
     })
 }
 
 fn pairs(map: &impl MapCore) -> Result<Vec<Pair>, Error> {
-    let pair = |(types::pair { actor, other }, count): (types::pair, u64)| Pair {
-        actor: ThreadKey::of(actor),
-        other: ThreadKey::of(other),
-        count,
-    };
+    let pair = |(PairKey { actor, other }, count)| Pair { actor, other, count };
     Ok(elements(map)?.into_iter().map(pair).collect())
 }
 
@@ -271,21 +284,51 @@ fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
         .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-impl ThreadKey {
-    fn of(who: types::who) -> Self {
-        Self { tid: who.tid, born: who.born }
-    }
-}
-
 impl Row {
-    fn of(row: &types::thread) -> Self {
+    fn of(row: &Thread) -> Self {
         Self {
             wakeups: row.wakeups,
             run: (row.unseen == 0).then_some(row.run),
             preempted: row.preempted,
             process: row.process,
             prio: row.prio,
-            comm: row.name.map(|letter| letter.to_ne_bytes()[0]),
+            comm: row.name,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::object::layout::check_layout;
+
+    /// Check that the structures are those of the BPF programs.
+    #[test]
+    fn layouts() {
+        check_layout!(OBJECT, "who", ThreadKey { tid, born });
+        check_layout!(OBJECT, "pair", PairKey { actor, other });
+        check_layout!(
+            OBJECT,
+            "thread",
+            Thread {
+                wakeups,
+                run,
+                preempted,
+                waker,
+                process,
+                prio,
+                due,
+                counts,
+                fresh,
+                unseen,
+                spare,
+                name
+            }
+        );
+        check_layout!(
+            OBJECT,
+            "slot",
+            Slot { r#in, spare, since, runs, lost_wakeups, lost_wakers, lost_victims }
+        );
     }
 }
