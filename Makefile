@@ -36,10 +36,12 @@ help:
 	@echo 'make test-all   make test, and the tests that build several kernels'
 	@echo 'make bench      run the benchmarks'
 	@echo 'make build      build $(BINARY)'
+	@echo 'make lab        build what `noisefloor lab` needs: the programs of guests; and install QEMU'
+	@echo 'make all        build everything that is installed: also the C libraries'
 	@echo 'make install    install it, its man pages and the C libraries in PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove them'
 	@echo
-	@echo 'run, test, test-all, bench and build install missing packages with apt.'
+	@echo 'All but uninstall install missing packages with apt.'
 
 run: build
 	@"$(BINARY)" check
@@ -47,8 +49,14 @@ run: build
 	    echo "The program is $(BINARY); make install installs it on your PATH."
 
 build: setup-build
-	@$(CARGO) build --release --locked --package cli --package capi --package tif
+	@$(CARGO) build --release --locked --package cli
+
+# Guests are x86-64's: elsewhere, the lab reports that.
+lab: setup-lab
 	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
+
+all: build lab
+	@$(CARGO) build --release --locked --package capi --package tif
 
 # Most crates are built once for the tests, so that incremental compilation has no use.
 test: setup-test
@@ -59,17 +67,19 @@ test: setup-test
 test-all: setup-test
 	@CARGO_INCREMENTAL=0 NOISEFLOOR_TEST_ALL=1 $(CARGO) xtask ci
 
-bench: setup-build
+bench: lab
 	@$(CARGO) bench --locked --package measure
 	@$(CARGO) bench --locked --package cli
 
-setup-build setup-test: setup-%:
+setup-build setup-lab setup-test: setup-%:
 	@scripts/setup $*
 
 # Under sudo nothing is built, so that no file in the tree is owned by root.
 install:
-	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory build; fi
-	@test -x "$(BINARY)" || { echo 'first, without sudo: make build' >&2; exit 1; }
+	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory all; fi
+	@for file in "$(BINARY)" "$(TARGET)/release/libtif.a"; do \
+	    test -e "$$file" || { echo 'first, without sudo: make all' >&2; exit 1; }; \
+	done
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
 	"$(BINARY)" generate man "$$made"; \
 	"$(BINARY)" generate completions "$$made"; \
@@ -116,4 +126,4 @@ uninstall:
 	done
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
-.PHONY: help run build test test-all bench setup-build setup-test install uninstall
+.PHONY: help run build lab all test test-all bench setup-build setup-lab setup-test install uninstall

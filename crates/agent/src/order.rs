@@ -53,7 +53,7 @@ pub enum OrderError {
     /// It has another version.
     #[error(
         "order of version {0}; this agent supports version {VERSION}: \
-         build the agent again (cargo xtask guest)"
+         build the agent again (make lab)"
     )]
     Version(u32),
     /// It is not valid JSON of an order.

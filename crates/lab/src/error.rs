@@ -91,15 +91,15 @@ pub enum Error {
     ProbeCounter(String),
     /// The folder that is named for the parts lacks one.
     #[error(
-        "{PARTS_VARIABLE} is {folder}, and there is no {1}: set it to the folder that `cargo \
-         xtask guest` fills, or unset it",
+        "{PARTS_VARIABLE} is {folder}, and there is no {1}: set it to the folder that `make \
+         lab` fills, or unset it",
         folder = .0.display()
     )]
     NoPart(PathBuf, &'static str),
     /// The parts are not beside this program.
     #[error(
-        "{AGENT} and {COUNTER} are not beside this program: build them with `cargo xtask \
-         guest` (make build does), or set {PARTS_VARIABLE} to their folder"
+        "the programs of guests ({AGENT} and {COUNTER}) are not built: run `make lab` in the \
+         clone of noisefloor, or set {PARTS_VARIABLE} to their folder"
     )]
     NoParts,
     /// A program of a cell cannot be packed.
