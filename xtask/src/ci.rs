@@ -9,9 +9,10 @@ use std::env;
 use std::process::Command;
 use std::time::Instant;
 
+use crate::program::{self, Program};
 use crate::suite::Lab;
 use crate::workspace::Workspace;
-use crate::{bytes, command, fuzz, guest, header, layers, suite, words};
+use crate::{bytes, command, fuzz, guest, header, layers, lints, suite, words};
 
 /// How a check ended, with a summary or a reason.
 enum Ending {
@@ -20,23 +21,31 @@ enum Ending {
     Failed(String),
 }
 
-type Check = fn(&Workspace, &mut Lab) -> Ending;
+/// What a check leaves to those after it.
+#[derive(Default)]
+struct Built {
+    /// All programs of the workspace.
+    programs: Vec<Program>,
+    /// The lab's tests, while they run.
+    lab: Lab,
+}
+
+type Check = fn(&Workspace, &mut Built) -> Ending;
 
 /// The lab's tests start with all others, and continue in parallel with the checks after them.
 const CHECKS: &[(&str, Check)] = &[
     ("format", |workspace, _| format(workspace)),
     ("layers", |workspace, _| layers::run(workspace).into()),
     ("words", |workspace, _| words::run(workspace).into()),
-    ("clippy", |_, _| clippy()),
-    ("header", |workspace, _| {
-        header::run(workspace, &["--check"]).map(|()| String::new()).into()
+    ("build", build),
+    ("header", |_, built| header::check(&built.programs).map(|()| String::new()).into()),
+    ("tests", |workspace, built| {
+        suite::run(workspace, &built.programs, &mut built.lab).into()
     }),
-    ("guest", |workspace, _| guest(workspace)),
-    ("tests", |workspace, lab| suite::run(workspace, lab).into()),
     ("bytes", |workspace, _| bytes(workspace)),
     ("documentation", |_, _| documentation()),
     ("fuzz", |workspace, _| fuzz(workspace)),
-    ("lab", |_, lab| lab.end().into()),
+    ("lab", |_, built| built.lab.end().into()),
 ];
 
 impl From<Result<String, String>> for Ending {
@@ -47,13 +56,13 @@ impl From<Result<String, String>> for Ending {
 
 /// Runs every check.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
-    let (mut summary, mut lab) = (Vec::new(), Lab::default());
+    let (mut summary, mut built) = (Vec::new(), Built::default());
     let mut failures = 0;
     let began = Instant::now();
     for (name, check) in CHECKS {
         println!("== {name}");
         let began = Instant::now();
-        let (word, text) = match check(workspace, &mut lab) {
+        let (word, text) = match check(workspace, &mut built) {
             Ending::Passed(text) => ("passed", text),
             Ending::Skipped(text) => ("skipped", text),
             Ending::Failed(text) => ("FAILED", text),
@@ -94,23 +103,34 @@ fn format(workspace: &Workspace) -> Ending {
     Ending::Failed(format!("cargo fmt would change {}", wrong.join(" and ")))
 }
 
-fn clippy() -> Ending {
-    if !command::exists(command::cargo().arg("clippy")) {
-        return Ending::Skipped("skipped: cargo clippy is not installed".to_owned());
-    }
+/// Builds all programs, with clippy's lints, and the files of guests.
+fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     let mut cargo = command::cargo();
-    cargo.args(["clippy", "--workspace", "--all-targets", "--locked", "--quiet"]);
-    cargo.args(["--", "-D", "warnings"]);
-    command::run(&mut cargo).map(|()| String::new()).into()
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--all-targets"]);
+    cargo.args(["--no-run", "--locked", "--quiet"]);
+    let has_clippy = lints::deny_warnings(&mut cargo);
+    let (programs, parts) =
+        guest::at_once(|| program::build(&mut cargo), || guest(workspace));
+    match programs {
+        Ok(programs) => built.programs = programs,
+        Err(why) => return Ending::Failed(why),
+    }
+    let skipped = "skipped: clippy is not installed".to_owned();
+    match guest::put_tests(workspace, &built.programs).and(parts) {
+        Err(why) => Ending::Failed(why),
+        Ok(_) if !has_clippy => Ending::Skipped(skipped),
+        Ok(text) => Ending::Passed(text),
+    }
 }
 
-/// Must precede the tests: those of the lab boot the files built here.
-fn guest(workspace: &Workspace) -> Ending {
-    if env::consts::ARCH != guest::ARCHITECTURE {
-        let text = format!("skipped: guests need {}", guest::ARCHITECTURE);
-        return Ending::Skipped(text);
+/// The files of guests; nothing on other architectures, where tests of the lab are skipped.
+fn guest(workspace: &Workspace) -> Result<String, String> {
+    match env::consts::ARCH {
+        guest::ARCHITECTURE => guest::run(workspace),
+        other => {
+            Ok(format!("skipped: guests need {}; this is {other}", guest::ARCHITECTURE))
+        }
     }
-    guest::all(workspace).into()
 }
 
 /// The reason to skip a check that runs in CI only.
@@ -119,7 +139,7 @@ fn for_ci(command: &str) -> Option<Ending> {
     env::var_os("CI").is_none().then_some(Ending::Skipped(text))
 }
 
-/// Must follow `guest`, whose output it compares with that of another folder.
+/// Must follow `build`, whose output it compares with that of another folder.
 fn bytes(workspace: &Workspace) -> Ending {
     if let Some(skipped) = for_ci("cargo xtask bytes") {
         return skipped;

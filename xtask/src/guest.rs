@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use crate::program::{self, Program};
 use crate::workspace::Workspace;
-use crate::{command, program, rustc};
+use crate::{command, rustc};
 
 /// The architecture of guests.
 pub(crate) const ARCHITECTURE: &str = "x86_64";
@@ -41,15 +42,9 @@ pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, Str
     ])
 }
 
-/// Builds both, and the tests that also run in guests; returns a report.
-pub(crate) fn all(workspace: &Workspace) -> Result<String, String> {
-    let (parts, tests) = at_once(|| parts(workspace), || test_programs(workspace));
-    put_all(workspace, [parts?, tests?].concat())
-}
-
 /// Runs both builds in parallel: cargo builds each profile in a separate folder, and the linker
 /// uses one thread.
-fn at_once<A: Send, B>(
+pub(crate) fn at_once<A: Send, B>(
     one: impl FnOnce() -> A + Send,
     other: impl FnOnce() -> B,
 ) -> (A, B) {
@@ -69,43 +64,42 @@ fn put_all(
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The crates whose tests also run in guests, and these tests.
-const ROOMS: [&str; 2] = ["blame", "cli"];
-const TESTS: [&str; 2] = ["truth", "isolation"];
-
-/// The crates that guests execute most in these tests: optimising them takes less time than guests
-/// save. None is used by a build script or a macro.
-const EXECUTED: [&str; 6] = ["blame", "cli", "facts", "isolate", "miniz_oxide", "units"];
+/// The tests that also run in guests, and the program that they call.
+const TESTS: [&str; 3] = ["truth", "isolation", "noisefloor"];
 
 /// Builds the tests that also run in guests, and the program that they call; returns a report.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
-    put_all(workspace, test_programs(workspace)?)
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--all-targets"]);
+    let built = program::build(cargo.args(["--no-run", "--locked", "--quiet"]))?;
+    put_tests(workspace, &built)
 }
 
-/// Builds them; returns their names in `lab/` and their paths.
-fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
-    let mut cargo = cargo_for_guests(workspace, "test", &SMALL)?;
-    cargo.arg("--no-run");
-    for package in EXECUTED {
-        let level = format!("profile.dev.package.{package}.opt-level=1");
-        cargo.args(["--config", &level]);
+/// Copies the tests that also run in guests, and the program that they call, without symbols: a
+/// guest unpacks every byte under emulation.
+pub(crate) fn put_tests(
+    workspace: &Workspace,
+    programs: &[Program],
+) -> Result<String, String> {
+    let is_wanted = |program: &&Program| {
+        let is_tool = program.name == "noisefloor" && !program.is_test;
+        is_tool || program.is_test && TESTS[..2].contains(&program.name.as_str())
+    };
+    let small = workspace.target.join("lab/small");
+    let mut stripped = Vec::new();
+    for program in programs.iter().filter(is_wanted) {
+        let name = format!("noisefloor-{}", program.name.replace("noisefloor", "tool"));
+        let file = small.join(&name);
+        fs::create_dir_all(&small)
+            .map_err(|error| format!("{}: {error}", small.display()))?;
+        command::run(Command::new("strip").arg("-o").arg(&file).arg(&program.file))?;
+        stripped.push((name, file));
     }
-    // In one call, so that shared crates are built once and not again for other features.
-    for room in ROOMS {
-        cargo.args(["--package", room, "--features", &format!("{room}/static")]);
-    }
-    cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
-    // With tests, cargo builds the programs of their packages.
-    let programs = program::build(&mut cargo)?.into_iter().filter_map(|built| {
-        let name = if built.name == "noisefloor" { "tool" } else { &built.name };
-        let is_wanted = name == "tool" || TESTS.contains(&name);
-        is_wanted.then(|| (format!("noisefloor-{name}"), built.file))
-    });
-    Ok(programs.collect())
+    put_all(workspace, stripped)
 }
 
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut cargo = cargo_for_guests(workspace, "build", &[])?;
+    let mut cargo = cargo_for_guests(workspace)?;
     cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
     cargo.args(["--features", "static", "--profile", "guest"]);
     command::run(&mut cargo)?;
@@ -113,11 +107,7 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 /// A cargo command that builds static programs.
-fn cargo_for_guests(
-    workspace: &Workspace,
-    verb: &str,
-    more: &[&str],
-) -> Result<Command, String> {
+fn cargo_for_guests(workspace: &Workspace) -> Result<Command, String> {
     let target = workspace.target.display();
     if target.to_string().contains(char::is_whitespace) {
         return Err(format!(
@@ -126,7 +116,7 @@ fn cargo_for_guests(
         ));
     }
     let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args([verb, "--locked", "--quiet"]);
+    cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
     let folder = of_libelf("--variable=libdir")?;
     if !Path::new(&folder).join("libelf.a").exists() {
         let help = "install libelf-dev (Debian), elfutils-libelf-devel-static (Fedora)";
@@ -135,21 +125,14 @@ fn cargo_for_guests(
         ));
     }
     let needs = of_libelf("--static --libs-only-l")?;
-    let flags: Vec<String> = FLAGS
-        .iter()
-        .chain(more)
-        .map(|&flag| flag.to_owned())
-        .chain(needed(&needs))
-        .collect();
+    let flags: Vec<String> =
+        FLAGS.iter().map(|&flag| flag.to_owned()).chain(needed(&needs)).collect();
     reproducible(&mut cargo, workspace, &flags, &folder)?;
     Ok(cargo)
 }
 
 /// Neither a dynamic loader nor relocations are needed.
 const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
-/// Small, because a guest unpacks every byte under emulation. These are flags and not a profile,
-/// so that build scripts and macros are shared with the other tests.
-const SMALL: [&str; 2] = ["-Cdebuginfo=0", "-Cstrip=symbols"];
 
 /// Makes the build reproducible: the output does not depend on paths of this machine, on the
 /// user's settings or on earlier builds.

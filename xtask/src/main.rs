@@ -11,6 +11,7 @@ mod fuzz;
 mod guest;
 mod header;
 mod layers;
+mod lints;
 mod priority;
 mod program;
 mod prose;

@@ -18,6 +18,9 @@ pub(crate) struct Program {
     pub(crate) is_test: bool,
 }
 
+/// The kind of targets that cargo builds like tests, and that do not run any.
+const BENCH: &str = "bench";
+
 /// Runs a build; returns the programs that it built.
 pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Program>, String> {
     let output = command::output(cargo.args(["--message-format", "json"]))?;
@@ -30,11 +33,13 @@ impl Program {
     /// Parses one message of cargo, if it is about a program.
     fn read(line: &Value) -> Option<Self> {
         let manifest = Path::new(line["manifest_path"].as_str()?);
+        let is_bench =
+            line["target"]["kind"].as_array()?.iter().any(|kind| kind == BENCH);
         Some(Self {
             name: line["target"]["name"].as_str()?.to_owned(),
             file: line["executable"].as_str()?.into(),
             package: manifest.parent()?.to_owned(),
-            is_test: line["profile"]["test"] == true,
+            is_test: line["profile"]["test"] == true && !is_bench,
         })
     }
 
@@ -52,14 +57,17 @@ mod tests {
     /// Check that programs, libraries and tests are distinguished, with their package.
     #[test]
     fn reads_messages() {
-        let line = |test: bool, executable: Option<&str>| {
+        let of_kind = |kind: &str, test: bool, executable: Option<&str>| {
             serde_json::json!({
                 "profile": { "test": test },
                 "executable": executable,
                 "manifest_path": "/w/crates/cli/Cargo.toml",
-                "target": { "name": "lab" },
+                "target": { "name": "lab", "kind": [kind] },
             })
         };
+        let line = |test, executable| of_kind("test", test, executable);
+        let bench = of_kind("bench", true, Some("/t/debug/deps/lab-2f"));
+        assert!(!Program::read(&bench).unwrap().is_test);
         let program = Program::read(&line(true, Some("/t/debug/deps/lab-1f"))).unwrap();
         assert_eq!((program.full_name().as_str(), program.is_test), ("cli/lab", true));
         assert_eq!(program.package, Path::new("/w/crates/cli"));

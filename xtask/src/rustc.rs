@@ -22,8 +22,6 @@ use std::process::{Command, ExitCode};
 pub(crate) const MARK: &str = "--cfg=names_of_folders=\"1\"";
 /// Set if cargo calls this program instead of rustc, to the folder of static libraries, if any.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
-/// In a guest, programs are in the root directory.
-const PROGRAM: &str = "CARGO_BIN_EXE_";
 
 /// Makes cargo call this program instead of rustc, with static libraries from that folder.
 /// `LIBBPF_SYS_LIBRARY_PATH` would do so, too, but then everything that contains libbpf is
@@ -56,12 +54,6 @@ pub(crate) fn run() -> ExitCode {
         let libraries = env::var(VARIABLE).unwrap_or_default();
         if !libraries.is_empty() {
             rustc.arg(format!("-Lnative={libraries}"));
-        }
-    }
-    for (name, _) in env::vars_os() {
-        let program = name.to_str().and_then(|name| name.strip_prefix(PROGRAM));
-        if let Some(program) = program {
-            rustc.env(&name, format!("/{program}"));
         }
     }
     let error = rustc.exec();

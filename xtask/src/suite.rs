@@ -15,22 +15,29 @@ use std::thread::{self, JoinHandle};
 
 use crate::program::Program;
 use crate::workspace::Workspace;
-use crate::{command, priority, program};
+use crate::{command, priority};
 
 /// The test program that runs in parallel with all others.
 const LAB: &str = "cli/lab";
 /// Its nice value.
 const NICE: &str = "10";
 
-/// Builds all tests, starts those of the lab, and runs the others; reports how many passed, and
-/// why some were skipped.
-pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String> {
-    let programs = built(workspace)?;
-    let (of_lab, others): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|program| program.full_name() == LAB);
+/// Starts the lab's tests, and runs the others; reports how many passed, and why some were skipped.
+pub(crate) fn run(
+    workspace: &Workspace,
+    programs: &[Program],
+    lab: &mut Lab,
+) -> Result<String, String> {
+    let (of_lab, others): (Vec<_>, Vec<_>) = programs
+        .iter()
+        .filter(|program| program.is_test)
+        .partition(|program| program.full_name() == LAB);
+    if others.is_empty() {
+        return Err("the tests were not built".to_owned());
+    }
     lab.begin(&of_lab)?;
     let mut tally = Tally::default();
-    for program in &others {
+    for program in others {
         tally.run(&program.full_name(), &mut command_for(program, &program.file));
     }
     let mut cargo = command::cargo();
@@ -54,7 +61,7 @@ struct Beside {
 type Said = (Vec<String>, Result<(), String>);
 
 impl Lab {
-    fn begin(&mut self, programs: &[Program]) -> Result<(), String> {
+    fn begin(&mut self, programs: &[&Program]) -> Result<(), String> {
         for program in programs {
             let mut nice = command_for(program, "nice");
             let child = start(nice.args(["-n", NICE]).arg(&program.file))?;
@@ -83,15 +90,6 @@ impl Lab {
         }
         tally.result()
     }
-}
-
-/// Builds all test programs.
-fn built(workspace: &Workspace) -> Result<Vec<Program>, String> {
-    let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--locked"]);
-    let mut programs = program::build(cargo.args(["--no-run", "--quiet"]))?;
-    programs.retain(|program| program.is_test);
-    Ok(programs)
 }
 
 /// A command in the folder in which cargo would run that program.

@@ -2,26 +2,22 @@
 //! settings are restored after each of 60 runs that were killed, in all guests together; with
 //! `NOISEFLOOR_TEST_ALL`, after each of 900 of `try`. Plain emulation, in real time.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lab::{Cache, Lab, Program, Run};
 use recording::Mode;
 
-use crate::site::{NEW, OLD, Site, TOOL};
+use crate::guest_program::GuestProgram;
+use crate::site::{NEW, OLD, Site};
 use crate::watched::kernels;
 
 /// The longest time for a guest on a busy host.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// The tests of `tests/isolation`, and the program that they call, as static programs.
-fn built() -> Option<[Vec<u8>; 2]> {
-    let read = |name: &str| {
-        let file = Path::new(TOOL).with_file_name(format!("../lab/noisefloor-{name}"));
-        std::fs::read(file).ok()
-    };
-    let built = read("isolation").zip(read("tool"));
+/// The tests of `tests/isolation`, and the program that they call.
+fn built() -> Option<[GuestProgram; 2]> {
+    let built = GuestProgram::find("isolation").zip(GuestProgram::find("tool"));
     if built.is_none() {
         println!("skipped: isolated: not built: cargo xtask guest --tests");
     }
@@ -32,7 +28,7 @@ fn built() -> Option<[Vec<u8>; 2]> {
 type Guest = (&'static str, &'static str, &'static [&'static str]);
 
 /// Runs these tests in a guest of that kernel, with these boot parameters.
-fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [Vec<u8>; 2]) {
+fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [GuestProgram; 2]) {
     let always = ["--test-threads=1", "--show-output", "--skip", "what_would_help"];
     // It takes a shell.
     let arguments = [&always[..], &["--skip", "trying::"], filter].concat();
@@ -40,8 +36,9 @@ fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [Vec<u8>; 2]
     let stop = AtomicBool::new(false);
     let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let program = Program {
-        bytes: tests,
-        others: vec![("noisefloor", tool)],
+        bytes: tests.program,
+        // The libraries of the tests are among the program's.
+        others: [tool.libraries, vec![("noisefloor".to_owned(), tool.program)]].concat(),
         arguments: &arguments,
         mode: Mode::Timed,
         cpus: 2,

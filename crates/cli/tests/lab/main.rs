@@ -8,6 +8,7 @@ mod calls;
 mod counter;
 mod expected;
 mod gate;
+mod guest_program;
 mod guests;
 #[path = "../shared/install.rs"]
 mod install;

@@ -1,7 +1,6 @@
 //! Guests with traced events: injected noise is found in them, on each of Debian's kernels, and
 //! the result does not depend on the host.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -9,7 +8,8 @@ use lab::{Cache, Lab, Program, Run};
 use recording::Mode;
 use serde_json::Value;
 
-use crate::site::{NEW, OLD, Site, TOOL, named, text};
+use crate::guest_program::GuestProgram;
+use crate::site::{NEW, OLD, Site, named, text};
 
 /// A kernel without the helper that gives programs the running task (since 5.11), and whose
 /// `sched_switch` does not have the previous task's state (since 5.18).
@@ -43,14 +43,14 @@ pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
 
 /// The output of the tests of crate `blame` in a guest of that kernel, where none of them may
 /// fail.
-fn said_there(site: &Site, kernel: &str, program: Vec<u8>) -> String {
+fn said_there(site: &Site, kernel: &str, tests: GuestProgram) -> String {
     let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
     let stop = AtomicBool::new(false);
     let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let words = ["--test-threads=1", "--show-output"];
     let program = Program {
-        bytes: program,
-        others: Vec::new(),
+        bytes: tests.program,
+        others: tests.libraries,
         arguments: &words,
         mode: Mode::Exact,
         cpus: 1,
@@ -76,14 +76,13 @@ fn ran(kernel: &str, said: &str, certain: &[&str]) {
     }
 }
 
-/// The test program, as `cargo xtask guest --tests` built it; `name` is the calling test.
-fn tests_for_guests(name: &str) -> Option<Vec<u8>> {
-    let file = Path::new(TOOL).with_file_name("../lab/noisefloor-truth");
-    let program = std::fs::read(file).ok();
-    if program.is_none() {
+/// The tests of crate `blame`; `name` is the calling test.
+fn tests_for_guests(name: &str) -> Option<GuestProgram> {
+    let found = GuestProgram::find("truth");
+    if found.is_none() {
         println!("skipped: {name}: not built: cargo xtask guest --tests");
     }
-    program
+    found
 }
 
 /// Check that noise of known kinds is found in guests of Debian's kernels, real-time kernels

@@ -1,7 +1,6 @@
 //! A program in a guest of its own: its output, and how it ends.
 //!
-//! It is linked statically, and runs alone with the agent. Only tests use it; nothing is
-//! cached.
+//! It runs alone with the agent. Only tests use it; nothing is cached.
 
 use std::fs;
 
@@ -22,8 +21,8 @@ use crate::guest::request::Request;
 pub struct Program<'a> {
     /// The program.
     pub bytes: Vec<u8>,
-    /// Others that lie beside it in the guest's root, by their names.
-    pub others: Vec<(&'a str, Vec<u8>)>,
+    /// Other files of the guest: programs and libraries, by their paths without the first slash.
+    pub others: Vec<(String, Vec<u8>)>,
     /// Its arguments.
     pub arguments: &'a [&'a str],
     /// Whether guest time is the number of instructions, or real time under emulation.
@@ -51,9 +50,7 @@ impl Program<'_> {
     /// The files, by their names in the guest.
     fn files(self) -> Vec<(String, Vec<u8>)> {
         let program = (order::PROGRAM.trim_start_matches('/').to_owned(), self.bytes);
-        let others =
-            self.others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
-        std::iter::once(program).chain(others).collect()
+        std::iter::once(program).chain(self.others).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 //! have to decompress it under emulation. Times and inode numbers are fixed: the bytes depend only
 //! on the agent and the order, and so does the guest's work on them.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use agent::{Order, order};
@@ -45,6 +46,9 @@ pub(crate) fn build(
     let order = serde_json::to_vec(order)?;
     let name = order::PATH.trim_start_matches('/');
     archive.put(&Entry::new(name, PLAIN | 0o644), &order)?;
+    for folder in folders(programs) {
+        archive.put(&Entry::new(folder, DIRECTORY | 0o755), &[])?;
+    }
     for (name, program) in programs {
         archive.put(&Entry::new(name, PLAIN | 0o755), program)?;
     }
@@ -54,6 +58,12 @@ pub(crate) fn build(
         archive.put(&Entry::new(&name, PLAIN | 0o644), text)?;
     }
     archive.finish()
+}
+
+/// The folders of these files, each before those in it.
+fn folders(files: &[(String, Vec<u8>)]) -> BTreeSet<&str> {
+    let names = files.iter().map(|(name, _)| name.as_str());
+    names.flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect()
 }
 
 /// A kernel's configuration.
