@@ -5,7 +5,7 @@
 //! path of this machine.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Each `src/bpf/NAME.bpf.c`; its object is `NAME.o`.
@@ -43,7 +43,6 @@ fn main() -> Result<(), String> {
         if !status.success() {
             return Err(format!("clang failed on {name}.bpf.c: {status}"));
         }
-        strip(&out.join(format!("{name}.o")));
     }
     Ok(())
 }
@@ -63,9 +62,4 @@ fn architecture(rust: &str) -> &str {
         "loongarch64" => "loongarch",
         other => other,
     }
-}
-
-/// Removes what libbpf does not read (a third of the file), if that program is installed.
-fn strip(object: &Path) {
-    let _ = Command::new("llvm-strip").arg("-g").arg(object).status();
 }

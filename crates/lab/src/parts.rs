@@ -86,8 +86,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("bin/noisefloor");
         let parts = folder.path().join("lib/noisefloor");
-        let error = beside(Some(&program)).unwrap_err();
-        assert!(error.to_string().contains("NOISEFLOOR_PARTS"), "{error}");
+        let error = beside(Some(&program)).unwrap_err().to_string();
+        assert!(error.contains("`make lab`"), "{error}");
+        assert!(error.contains("NOISEFLOOR_PARTS"), "{error}");
         fs::create_dir_all(&parts).unwrap();
         fs::create_dir(folder.path().join("bin")).unwrap();
         for part in [AGENT, COUNTER] {

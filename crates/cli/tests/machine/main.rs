@@ -12,6 +12,7 @@ mod hostile;
 #[path = "../shared/install.rs"]
 mod install;
 mod jitter;
+mod lab_parts;
 mod latency;
 mod occupied;
 mod other_tools;

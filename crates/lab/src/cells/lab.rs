@@ -37,7 +37,7 @@ impl Lab {
     /// # Errors
     /// `Kind::Qemu`, `Kind::Parts` or `Kind::Cache`, each with a hint.
     pub fn open(cache: Cache) -> Result<Self, Error> {
-        let (qemu, parts) = (Qemu::find()?, Parts::find()?);
+        let Found { parts, qemu } = Found::new()?;
         cache.sweep();
         let cell_cache = CellCache::new(&cache)?;
         let kernels = Kernels::new(&cache.folder);
@@ -56,7 +56,8 @@ impl Lab {
     /// # Errors
     /// `Kind::Qemu` or `Kind::Parts`, with a hint.
     pub fn find_made_with() -> Result<MadeWith, Error> {
-        Ok(made_with(&Qemu::find()?, &Parts::find()?))
+        let Found { parts, qemu } = Found::new()?;
+        Ok(made_with(&qemu, &parts))
     }
 
     /// The QEMU that runs the cells.
@@ -73,6 +74,19 @@ impl Lab {
     ) -> Result<Ending, Error> {
         let console = self.cell_cache.store_console(key, folder, "")?;
         Ok(Ending::Lost { why, console })
+    }
+}
+
+/// What a lab needs on this machine. `make lab` provides both in a clone, so that the error that
+/// names it comes first.
+struct Found {
+    parts: Parts,
+    qemu: Qemu,
+}
+
+impl Found {
+    fn new() -> Result<Self, Error> {
+        Ok(Self { parts: Parts::find()?, qemu: Qemu::find()? })
     }
 }
 
