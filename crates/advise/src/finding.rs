@@ -154,6 +154,10 @@ pub enum Action {
     Partition(Cpu),
     /// Move IRQs from this CPU to others.
     MoveIrqs(Cpu),
+    /// The same, if the kernel does not set their affinity itself, which is unknown.
+    TryToMoveIrqs(Cpu),
+    /// None: the kernel sets the affinity of this IRQ itself.
+    FixedIrq,
     /// None: only the host can reduce steal time.
     Host,
     /// Boot with `isolcpus=` for these CPUs.
@@ -164,11 +168,14 @@ impl Action {
     /// When it can be done.
     pub fn when(&self) -> When {
         match self {
-            Self::UseNohzFull(_) | Self::Partition(_) | Self::MoveIrqs(_) => When::Now,
+            Self::UseNohzFull(_)
+            | Self::Partition(_)
+            | Self::MoveIrqs(_)
+            | Self::TryToMoveIrqs(_) => When::Now,
             Self::SetNohzFull(_) | Self::RemoveParameter | Self::Isolcpus(_) => {
                 When::Boot
             }
-            Self::NoNohzFull | Self::OnlyCpu | Self::Host => When::Never,
+            Self::NoNohzFull | Self::OnlyCpu | Self::FixedIrq | Self::Host => When::Never,
         }
     }
 }

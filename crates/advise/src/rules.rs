@@ -1,4 +1,7 @@
 //! The rules: each compares fields of the facts and of the summary.
+//!
+//! An action is one that the facts show to be possible on this machine, apart from privileges;
+//! what the facts do not show is not advised, or the action says under which condition it works.
 
 use facts::{Facts, Why};
 use recording::CulpritKind;
@@ -43,15 +46,15 @@ fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         busy: spinning_verdicts(facts, rates),
     };
     let action = stop_tick(facts);
-    let is_possible = action.as_ref().is_some_and(|action| action.when() != When::Never);
+    let is_possible = action.as_ref().is_some_and(|action| action.when() == When::Now);
     let next = if is_possible { "sudo noisefloor nohz test" } else { "noisefloor ticks" };
     finding(rule, action, next)
 }
 
 fn stop_tick(facts: &Facts) -> Option<Action> {
     let online = facts.cpus.online.get()?;
-    match facts.tick.nohz_full.value() {
-        Ok(full) if !full.is_empty() => Some(Action::UseNohzFull(full.clone())),
+    match facts.tick.nohz_full.value().map(|full| full.and(online)) {
+        Ok(full) if !full.is_empty() => Some(Action::UseNohzFull(full)),
         Ok(_) => Some(all_but_first(online, Action::SetNohzFull)),
         Err(unknown) if unknown.code == Why::NotConfigured => Some(Action::NoNohzFull),
         Err(_) => None,
@@ -105,7 +108,8 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         waited_ns: proc.waited_ns,
         mostly_programs: !waited.is_zero() && waited.saturating_mul(2) >= worst.noise_ns,
     };
-    let action = (worst.gaps > 0).then(|| avoid_loss(&summary.verdict, cpu)).flatten();
+    let action =
+        (worst.gaps > 0).then(|| avoid_loss(facts, &summary.verdict, cpu)).flatten();
     let next = format!("sudo noisefloor noise -c {cpu} -d 60");
     finding(Rule::Loss(Some(loss)), action, next)
 }
@@ -127,17 +131,42 @@ fn timer_share(cpu: &CpuNoiseSummary) -> Option<TimerShare> {
 }
 
 /// What avoids at least half of the time that all CPUs lost.
-fn avoid_loss(verdict: &Verdict, cpu: Cpu) -> Option<Action> {
+fn avoid_loss(facts: &Facts, verdict: &Verdict, cpu: Cpu) -> Option<Action> {
     let split = verdict.split.as_ref();
     let programs = split.map(|split| split.programs).or(verdict.threads)?;
     let is_most = |part: Nanos| part.saturating_mul(2) >= verdict.lost.ns;
     if is_most(programs.ns) {
-        return Some(Action::Partition(cpu));
+        return keep_programs_off(facts, cpu);
     }
     is_most(split?.hypervisor.ns).then_some(Action::Host)
 }
 
-fn interrupts(_: &Facts, summary: &CheckSummary) -> Option<Finding> {
+/// What keeps other programs off a CPU: a partition now, else isolated CPUs at the next boot.
+fn keep_programs_off(facts: &Facts, cpu: Cpu) -> Option<Action> {
+    let online = facts.cpus.online.get()?;
+    match online.len() > 1 && can_partition(facts) {
+        true => Some(Action::Partition(cpu)),
+        false => isolate_at_boot(facts, online),
+    }
+}
+
+/// Whether an isolated cpuset partition can be created: since 6.1, and before 6.15 only if no worker
+/// of the kernel is restricted to some CPUs, as `isolate` requires.
+fn can_partition(facts: &Facts) -> bool {
+    let has_group = facts.cgroup.partitions.get().is_some();
+    let is_unrestricted = || facts.set_apart().is_empty();
+    let since = |minor| facts.kernel_at_least(6, minor) == Some(true);
+    has_group && since(1) && (since(15) || is_unrestricted())
+}
+
+/// `isolcpus=` for all CPUs except for one; `None` if the kernel may not have it.
+fn isolate_at_boot(facts: &Facts, online: &CpuSet) -> Option<Action> {
+    let action = all_but_first(online, Action::Isolcpus);
+    let is_possible = facts.cpus.isolcpus.get() == Some(&true);
+    (is_possible || action == Action::OnlyCpu).then_some(action)
+}
+
+fn interrupts(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let rate = |line: &LineSummary| line.rate_hz.map_or(0.0, |rate| rate.get());
     let lines = summary.noise.cpus.iter().flat_map(|cpu| {
         let lines = cpu.proc.interrupts.iter().flatten();
@@ -150,11 +179,26 @@ fn interrupts(_: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let (action, next) = match line.is_device() {
         true => {
             let next = format!("cat /proc/irq/{}/smp_affinity_list", line.line);
-            (Some(Action::MoveIrqs(cpu)), next)
+            (move_irq(facts, &line.line, cpu), next)
         }
         false => (None, format!("grep -w {} /proc/interrupts", line.line)),
     };
     finding(Rule::Interrupts { cpu, interrupt: line.clone() }, action, next)
+}
+
+/// What moves an IRQ off a CPU.
+fn move_irq(facts: &Facts, irq: &str, cpu: Cpu) -> Option<Action> {
+    if facts.cpus.online.get()?.len() == 1 {
+        return Some(Action::OnlyCpu);
+    }
+    match facts.irq.fixed.value() {
+        Ok(fixed) if fixed.iter().any(|fixed| fixed.to_string() == irq) => {
+            Some(Action::FixedIrq)
+        }
+        Ok(_) => Some(Action::MoveIrqs(cpu)),
+        Err(unknown) if unknown.code == Why::TooOld => Some(Action::TryToMoveIrqs(cpu)),
+        Err(_) => None,
+    }
 }
 
 fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
@@ -179,9 +223,9 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let isolated = facts.set_apart();
     if isolated.is_empty() {
         let online = facts.cpus.online.get()?.clone();
-        let action = all_but_first(&online, Action::Isolcpus);
+        let action = isolate_at_boot(facts, &online);
         let rule = Rule::NoIsolatedCpus { online };
-        return finding(rule, Some(action), "cat /proc/cmdline");
+        return finding(rule, action, "cat /proc/cmdline");
     }
     let by_loss = summary.noise.by_loss();
     let worst = |is_isolated: bool| {
@@ -190,8 +234,13 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         Some(CpuLoss { cpu: cpu.cpu, noise_ppm: cpu.noise_ppm })
     };
     let (worst, worst_other) = (worst(true), worst(false));
-    let cpus = worst.map_or_else(|| isolated.to_string(), |worst| worst.cpu.to_string());
-    let next = format!("noisefloor noise -c {cpus} -d 60");
+    let online =
+        facts.cpus.online.get().map_or_else(CpuSet::default, |on| on.and(&isolated));
+    let measurable = worst.map_or(online, |worst| worst.cpu.into());
+    let next = match measurable.is_empty() {
+        true => "noisefloor facts".to_owned(),
+        false => format!("noisefloor noise -c {measurable} -d 60"),
+    };
     finding(Rule::IsolatedCpus { cpus: isolated, worst, worst_other }, None, next)
 }
 

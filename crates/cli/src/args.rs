@@ -20,12 +20,9 @@ pub(crate) struct Saving {
     pub(crate) save: bool,
 }
 
-/// The CPUs to measure, and where the recording is saved.
+/// Where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Where {
-    /// CPUs to measure, as 0-3,8 [default: all in this process's affinity mask].
-    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
-    pub(crate) cpus: Option<CpuSet>,
+pub(crate) struct SaveOptions {
     /// Save the recording with its raw series to FILE, for `noisefloor report`; `-`: to standard
     /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
@@ -34,11 +31,45 @@ pub(crate) struct Where {
     pub(crate) saving: Saving,
 }
 
-impl Where {
+impl SaveOptions {
     /// Where the recording is saved.
     pub(crate) fn destination(&self) -> Option<Destination<'_>> {
         self.output.as_deref().map(|file| Destination::new("-o", file))
     }
+}
+
+/// The CPUs to measure, and where the recording is saved.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Where {
+    /// CPUs to measure, as 0-3,8 [default: all in this process's affinity mask].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<CpuSet>,
+    #[command(flatten)]
+    pub(crate) saved: SaveOptions,
+}
+
+/// The event source.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct SourceOption {
+    /// Event source [default: the best available].
+    #[arg(long = "source", value_name = "SOURCE")]
+    source: Option<Source>,
+}
+
+impl SourceOption {
+    /// The source as it is recorded; `None`: the best available.
+    pub(crate) fn of_recording(self) -> Option<recording::Source> {
+        self.source.map(Source::of_recording)
+    }
+}
+
+/// The priority of measuring threads that are ordinary ones by default.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Priority {
+    /// SCHED_FIFO priority of the measuring threads, 1 to 99 (root or CAP_SYS_NICE) [default:
+    /// SCHED_OTHER].
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) fifo: Option<u8>,
 }
 
 /// Limits; if one is exceeded, the exit code is 1.
@@ -138,7 +169,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) fn of_recording(self) -> recording::Source {
+    fn of_recording(self) -> recording::Source {
         match self {
             Self::Bpf => recording::Source::Bpf,
             Self::Tracefs => recording::Source::Tracefs,

@@ -35,7 +35,7 @@ use crate::command::guests::GuestsArgs;
 use crate::command::history::HistoryArgs;
 use crate::command::jitter::JitterArgs;
 use crate::command::latency::LatencyArgs;
-use crate::command::nohz::NohzCommand;
+use crate::command::nohz::{NohzCommand, NohzPlace, NohzStressArgs, NohzTestArgs};
 use crate::command::noise::NoiseArgs;
 use crate::command::repeat::RepeatArgs;
 use crate::command::report::ReportArgs;
@@ -293,21 +293,24 @@ Examples:
 impl Command {
     /// Whether a measurement is saved with -o, and appended to the history; `None` for other commands.
     pub(crate) fn is_saved(&self) -> Option<(bool, bool)> {
-        let (output, saving) = match self {
+        let saved = match self {
             Self::Check(CheckArgs { place, .. })
             | Self::Ticks(TicksArgs { place, .. })
             | Self::Noise(NoiseArgs { place, .. })
-            | Self::Latency(LatencyArgs { place, .. }) => (&place.output, place.saving),
-            Self::Jitter(jitter) => (&jitter.output, jitter.saving),
-            Self::Wakers(wakers) => (&wakers.output, wakers.saving),
-            Self::Guests(guests) => (&guests.output, guests.saving),
-            Self::Run(run) => (&run.output, run.saving),
-            Self::Nohz(NohzCommand::Test(test)) => {
-                (&test.place.output, test.place.saving)
-            }
-            Self::Nohz(NohzCommand::Stress(stress)) => {
-                (&stress.place.output, stress.place.saving)
-            }
+            | Self::Latency(LatencyArgs { place, .. }) => &place.saved,
+            Self::Jitter(JitterArgs { saved, .. })
+            | Self::Wakers(WakersArgs { saved, .. })
+            | Self::Guests(GuestsArgs { saved, .. })
+            | Self::Nohz(
+                NohzCommand::Test(NohzTestArgs {
+                    place: NohzPlace { saved, .. }, ..
+                })
+                | NohzCommand::Stress(NohzStressArgs {
+                    place: NohzPlace { saved, .. },
+                    ..
+                }),
+            ) => saved,
+            Self::Run(run) => return Some((run.output.is_some(), run.saving.save)),
             Self::Slices(slices) => {
                 return Some((!slices.output.is_empty(), slices.saving.save));
             }
@@ -322,7 +325,7 @@ impl Command {
             | Self::Lab(_)
             | Self::Generate(_) => return None,
         };
-        Some((output.is_some(), saving.save))
+        Some((saved.output.is_some(), saved.saving.save))
     }
 }
 

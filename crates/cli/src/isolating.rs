@@ -1,6 +1,7 @@
 //! Isolation of CPUs during a measurement or a program: its options, and the CPU that is chosen.
 
 use isolate::{IsolationOptions, Pick, Reason};
+use session::IsolationPlan;
 
 use crate::printing::say;
 
@@ -35,6 +36,17 @@ pub(crate) struct KeptOff {
     /// (/dev/cpu_dma_latency); 0 allows only the first state, as cyclictest does by default.
     #[arg(long, value_name = "US")]
     pub(crate) dma_latency: Option<u32>,
+    #[command(flatten)]
+    pub(crate) requirement: Requirement,
+}
+
+/// What follows if the CPUs cannot be isolated as requested.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Requirement {
+    /// Fail before the start, with exit code 3, if the isolation that was requested is not reached;
+    /// by default that is a warning.
+    #[arg(long)]
+    pub(crate) require: bool,
 }
 
 impl KeptOff {
@@ -45,6 +57,7 @@ impl KeptOff {
         kthreads: false,
         partition: false,
         dma_latency: None,
+        requirement: Requirement { require: false },
     };
 }
 
@@ -56,17 +69,18 @@ impl From<KeptOff> for Free {
 
 impl Free {
     /// RT throttling is disabled, and no other setting is changed.
-    pub(crate) const UNTHROTTLED: Self =
-        Self { throttled: false, kept_off: KeptOff::NONE };
+    pub(crate) fn unthrottled(requirement: Requirement) -> Self {
+        Self { throttled: false, kept_off: KeptOff { requirement, ..KeptOff::NONE } }
+    }
 
     /// The same for a thread of that priority; an ordinary thread is never throttled.
     pub(crate) fn at(self, fifo: u8) -> Self {
         Self { throttled: self.throttled || fifo == 0, ..self }
     }
 
-    /// What is changed; a session adds the CPUs.
-    pub(crate) fn options(self) -> IsolationOptions {
-        IsolationOptions {
+    /// What is changed, and whether a change that fails is an error; a session adds the CPUs.
+    pub(crate) fn plan(self) -> IsolationPlan {
+        let options = IsolationOptions {
             cpus: None,
             unthrottled: !self.throttled,
             irqs: self.kept_off.irqs,
@@ -74,7 +88,8 @@ impl Free {
             kthreads: self.kept_off.kthreads,
             partition: self.kept_off.partition,
             dma_latency_us: self.kept_off.dma_latency,
-        }
+        };
+        IsolationPlan { options, is_required: self.kept_off.requirement.require }
     }
 }
 

@@ -2,7 +2,7 @@
 //! else rows on standard output, at most one per second.
 
 use ::facts::Facts;
-use measure::{Control, Event as Of};
+use measure::{Control, Notice as Of};
 use recording::{JitterPlan, JitterSpec, Workload};
 use session::{Event, Observer};
 use units::Nanos;

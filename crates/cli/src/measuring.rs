@@ -1,54 +1,95 @@
 //! Shared by the measuring commands: measuring, reporting and saving.
 
-use recording::Recording;
+use std::cell::OnceCell;
+
+use recording::{Doubt, Recording};
 use session::Plan;
 use stats::{Limit, Summary};
 
-use crate::args::{Output, Where};
+use crate::args::Output;
+use crate::destination::Destination;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
 use crate::remarks::Remarks;
 use crate::saved;
 use crate::terminal::Terminal;
 
+/// A recording and its summary. The summary is computed once, when it is first needed: that takes
+/// as long as all that is then done with it.
+pub(crate) struct Measured {
+    recording: Recording,
+    summary: OnceCell<Summary>,
+}
+
+impl Measured {
+    /// A recording whose summary has not been needed so far.
+    pub(crate) fn new(recording: Recording) -> Self {
+        Self { recording, summary: OnceCell::new() }
+    }
+
+    /// The recording.
+    pub(crate) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Its doubts, on which no summary depends.
+    pub(crate) fn doubts_mut(&mut self) -> &mut [Doubt] {
+        &mut self.recording.doubts
+    }
+
+    /// Its summary.
+    pub(crate) fn summary(&self) -> &Summary {
+        self.summary.get_or_init(|| Summary::of(&self.recording))
+    }
+
+    /// Its report.
+    pub(crate) fn text(&self) -> String {
+        ::report::text(&self.recording, self.summary())
+    }
+
+    /// The same as JSON, with the raw series if requested.
+    pub(crate) fn json(&self, with_series: bool) -> Result<String, Failure> {
+        let json = ::report::json(&self.recording, self.summary(), with_series);
+        json.map_err(Failure::bug)
+    }
+}
+
 /// Measures with a progress line; Ctrl-C ends the measurement.
-pub(crate) fn measure(plan: Plan, output: Output) -> Result<Recording, Failure> {
+pub(crate) fn measure(plan: Plan, output: Output) -> Result<Measured, Failure> {
     let claimed = plan.claim(&mut Remarks { quiet: output.quiet })?;
     // Signals are handled from before the first change of a setting.
     let mut terminal = Terminal::new(output.quiet, None)?;
-    Ok(claimed.run(&terminal.control(), &mut terminal)?)
+    Ok(Measured::new(claimed.run(&terminal.control(), &mut terminal)?))
 }
 
 /// Reports a recording, saves it if requested, and returns the outcome. A recording is saved even
 /// if the report fails.
 pub(crate) fn finish(
-    recording: &Recording,
-    asked: &Where,
+    measured: &Measured,
+    saved_to: Option<Destination<'_>>,
     output: Output,
     text: impl FnOnce() -> String,
 ) -> Result<Outcome, Failure> {
-    let shown = show(recording, output, text);
-    let saved = asked.destination().map(|to| to.save(recording));
+    let recording = measured.recording();
+    let shown = show(measured, output, text);
+    let saved = saved_to.map(|to| to.save(recording));
     shown?;
     saved.transpose()?;
     if output.save {
-        saved::append(recording, output)?;
+        saved::append(measured, output)?;
     }
-    let grave = recording.doubts.iter().any(recording::Doubt::is_grave);
+    let grave = recording.doubts.iter().any(Doubt::is_grave);
     Ok(if grave { Outcome::Doubtful } else { Outcome::Done })
 }
 
 /// Prints a recording as JSON, or the text given.
 pub(crate) fn show(
-    recording: &Recording,
+    measured: &Measured,
     output: Output,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     if output.json {
-        let summary = Summary::of(recording);
-        let json = ::report::json(recording, &summary, output.series);
-        let json = json.map_err(Failure::bug)?;
-        print_json(&json)?;
+        print_json(&measured.json(output.series)?)?;
     } else if output.has_report {
         print(&text())?;
     }
@@ -56,15 +97,11 @@ pub(crate) fn show(
 }
 
 /// Checks a recording against the limits, unless the outcome is a failure already.
-pub(crate) fn judge(
-    outcome: Outcome,
-    recording: &Recording,
-    limits: &[Limit],
-) -> Outcome {
+pub(crate) fn judge(outcome: Outcome, measured: &Measured, limits: &[Limit]) -> Outcome {
     if limits.is_empty() {
         return outcome;
     }
-    let exceeded = ::report::exceeded_limits(&Summary::of(recording), limits);
+    let exceeded = ::report::exceeded_limits(measured.summary(), limits);
     exceeded.iter().for_each(say);
     let is_exceeded = outcome == Outcome::Done && !exceeded.is_empty();
     if is_exceeded { Outcome::Exceeded } else { outcome }

@@ -207,6 +207,12 @@ impl From<session::Error> for Failure {
             session::Error::Isolate(error) => error.into(),
             session::Error::Measure(error) => error.into(),
             session::Error::Trace(error) | session::Error::Count(error) => error.into(),
+            session::Error::NotIsolated { needs_root, .. } => {
+                let is_root = rustix::process::geteuid().is_root();
+                let root = if needs_root && !is_root { "run as root, or " } else { "" };
+                let hint = format!("{root}go on with a warning, without --require");
+                Self::refused(format!("{error}; hint: {hint}"))
+            }
             session::Error::NoEvents(_) => Self::refused(error),
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
                 Some(line(returned))
             }
         },
-        Event::Measurement(measure::Event::Doubt(doubt)) => Some(doubt.to_string()),
+        Event::Measurement(measure::Notice::Doubt(doubt)) => Some(doubt.to_string()),
         Event::Measurement(_) | Event::Started | Event::Finished => None,
     }
 }

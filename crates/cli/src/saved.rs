@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use history::{History, RunNumbers};
-use recording::Recording;
 
 use crate::args::Output;
+use crate::measuring::Measured;
 use crate::outcome::Failure;
 use crate::printing::say;
 
@@ -49,9 +49,10 @@ pub(crate) fn machine() -> String {
 ///
 /// # Errors
 /// It cannot be written; the run is not lost, as it is reported and saved before that.
-pub(crate) fn append(recording: &Recording, output: Output) -> Result<(), Failure> {
+pub(crate) fn append(measured: &Measured, output: Output) -> Result<(), Failure> {
     let mut history = History::create(&file()?)?;
-    let numbers = RunNumbers::of(recording);
+    let recording = measured.recording();
+    let numbers = RunNumbers::of(recording, measured.summary());
     let id = history.append(&machine(), recording.body.kind(), &numbers)?;
     if !output.quiet {
         say(format_args!("saved as entry {id} of the history"));

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use measure::{Control, Event as Of, Stop};
+use measure::{Control, Notice as Of, Stop};
 use recording::TickSample;
 use session::{Event, Observer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -27,7 +27,6 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
 
 /// A tree with these files, in which the files of `refused` could not be read.
 pub(crate) fn tree_refusing(files: &[(&str, &str)], refused: &[(&str, Why)]) -> Tree {
-    let directory = tempfile::tempdir().unwrap();
     let unreadable: serde_json::Map<String, serde_json::Value> = refused
         .iter()
         .map(|(path, code)| {
@@ -35,7 +34,23 @@ pub(crate) fn tree_refusing(files: &[(&str, &str)], refused: &[(&str, Why)]) -> 
             ((*path).to_owned(), serde_json::to_value(unknown).unwrap())
         })
         .collect();
-    let manifest = serde_json::json!({"format": 1, "unreadable": unreadable}).to_string();
+    write(files, &serde_json::json!({"format": 1, "unreadable": unreadable}))
+}
+
+/// A tree with these files, in which the files of `read_only` had no write permission.
+pub(crate) fn tree_with_permissions(
+    files: &[(&str, &str)],
+    read_only: Option<&[&str]>,
+) -> Tree {
+    write(
+        files,
+        &serde_json::json!({"format": 1, "unreadable": {}, "read_only": read_only}),
+    )
+}
+
+fn write(files: &[(&str, &str)], manifest: &serde_json::Value) -> Tree {
+    let directory = tempfile::tempdir().unwrap();
+    let manifest = manifest.to_string();
     let own = [("/proc/version", "Linux version"), ("/noisefloor-tree.json", &manifest)];
     for (path, text) in own.iter().chain(files) {
         let place = directory.path().join(&path[1..]);

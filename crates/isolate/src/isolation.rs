@@ -129,7 +129,12 @@ impl Isolation {
         match self.lease().and_then(|lease| lease.set(&changes)) {
             Ok(outcomes) => {
                 self.done += outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-                self.refused.extend(outcomes.into_iter().filter_map(Result::err));
+                let cpus = &self.pick.cpus;
+                let failed =
+                    changes.iter().zip(outcomes).filter_map(|(change, outcome)| {
+                        outcome.err().filter(|why| !irqs::is_elsewhere(change, why, cpus))
+                    });
+                self.refused.extend(failed);
             }
             Err(why) => self.refused.push(why),
         }

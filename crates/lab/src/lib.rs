@@ -14,7 +14,7 @@ pub use cache::Cache;
 pub use cells::lab::Lab;
 pub use cells::program::Program;
 pub use cells::progress::Progress;
-pub use cells::run::{Observer, Run};
+pub use cells::run::{CellObserver, Run};
 pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;
 pub use pack_error::PackError;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use facts::{Facts, Root};
 use measure::spin::{Ring, spin};
-use measure::{Control, LoopCost, Silent, counter};
+use measure::{Control, LoopCost, counter};
 use recording::NoiseSpec;
 use recording::Spec;
 use units::{Nanos, TscDelta};
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let start = Instant::now();
     let recording =
-        measure::run(&Spec::Noise(spec), &read, &Control::new()?, &mut Silent)?;
+        measure::run(&Spec::Noise(spec), &read, &Control::new()?, &mut measure::ignore)?;
     let wall = start.elapsed().as_secs_f64();
     println!("a run of 3 s on all CPUs");
     line("wall, s", wall, wall / asked.as_secs_f64(), 1.1);

@@ -22,7 +22,7 @@ use recording::{
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
 use crate::clock::Clock;
-use crate::control::observer::{Event, Watch};
+use crate::control::observer::{Notice, Watch};
 use crate::control::stop::Stop;
 use crate::jitter::test_loop::{Board, JitterResult, TestLimits, run as run_tests};
 use crate::jitter::work::{Work, prepare};
@@ -202,7 +202,7 @@ fn measure(
         ends.wait(watch, max_duration(spec), PATIENCE, |_| {});
         let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
         let plan = plan(spec, hz.span(loop_ticks));
-        watch.observer.event(Event::Plan(&plan));
+        (watch.listener)(Notice::Plan(&plan));
         let before = ProcCounters::now();
         // A thread that has ended early is noticed when it is joined.
         let _ = begin.send(Start::of(&plan, hz));
@@ -211,7 +211,7 @@ fn measure(
         ends.wait(watch, plan.duration_ns, patience, |watch| {
             if let Some(so_far) = board.read().filter(|so_far| so_far.tests > reported) {
                 reported = so_far.tests;
-                watch.observer.event(Event::Jitter { so_far: &so_far, hz });
+                (watch.listener)(Notice::Jitter { so_far: &so_far, hz });
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;

@@ -31,7 +31,7 @@ mod threads;
 mod ticks;
 mod time;
 
-pub use control::observer::{Control, Event, Observer, Silent};
+pub use control::observer::{Control, Listener, Notice, ignore};
 pub use control::relay::Relay;
 pub use control::stop::Stop;
 pub use control::wait::Wait;
@@ -135,11 +135,11 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
     }
 }
 
-/// Runs the measurement that `spec` describes, and reports events to `observer`. The stop request
+/// Runs the measurement that `spec` describes, and reports to `listener`. The stop request
 /// of `control` ends it early; the recording then covers the time until that, with a doubt.
 ///
 /// ```
-/// use measure::{Control, Silent};
+/// use measure::Control;
 /// use recording::Spec;
 /// use units::Nanos;
 ///
@@ -150,7 +150,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
 ///     interval_ns: Nanos::from_millis(10),
 ///     count: Some(1),
 /// });
-/// let recording = measure::run(&spec, &facts, &Control::new()?, &mut Silent)?;
+/// let recording = measure::run(&spec, &facts, &Control::new()?, &mut measure::ignore)?;
 /// assert!(matches!(recording.body, recording::Body::Ticks { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -163,10 +163,10 @@ pub fn run(
     spec: &Spec,
     facts: &Facts,
     control: &Control,
-    observer: &mut dyn Observer,
+    listener: &mut Listener<'_>,
 ) -> Result<Recording, Error> {
     let mut doubts = Vec::new();
-    let watch = &mut Watch { control, observer };
+    let watch = &mut Watch { control, listener };
     // Settings may have been changed for the measurement since the facts were read.
     let changed = || facts.clone().with_sched_of(&Root::live());
     let changed = control.has_neighbours.then(changed);

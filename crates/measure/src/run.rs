@@ -17,7 +17,7 @@ use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
 use recording::{Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
-use crate::control::observer::{Event, Observer, Watch};
+use crate::control::observer::{Listener, Notice, Watch};
 use crate::control::relay::{Received, Relay};
 use crate::latency::timers::now;
 use crate::proc_counters::ProcCounters;
@@ -49,7 +49,7 @@ pub(crate) fn run(
         .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
     let ending =
-        Waiting::of(spec, relay, watch.observer, doubts).until_ended(&mut program);
+        Waiting::of(spec, relay, watch.listener, doubts).until_ended(&mut program);
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
     let elapsed_ns = now().saturating_sub(began_ns);
@@ -88,7 +88,7 @@ struct Waiting<'a> {
     cpus: &'a CpuSet,
     is_real_time: bool,
     relay: &'a Relay,
-    observer: &'a mut dyn Observer,
+    listener: &'a mut Listener<'a>,
     doubts: &'a mut Vec<Doubt>,
 }
 
@@ -96,11 +96,11 @@ impl<'a> Waiting<'a> {
     fn of(
         spec: &'a RunSpec,
         relay: &'a Relay,
-        observer: &'a mut dyn Observer,
+        listener: &'a mut Listener<'a>,
         doubts: &'a mut Vec<Doubt>,
     ) -> Self {
         let (cpus, is_real_time) = (&spec.cpus, spec.fifo.is_some());
-        Self { cpus, is_real_time, relay, observer, doubts }
+        Self { cpus, is_real_time, relay, listener, doubts }
     }
 
     /// Forwards signals until the program has ended, and ensures that it starves no task.
@@ -141,7 +141,7 @@ impl<'a> Waiting<'a> {
             }
         };
         let doubt = Doubt::new(Code::MadeOrdinary, text);
-        self.observer.event(Event::Doubt(&doubt));
+        (self.listener)(Notice::Doubt(&doubt));
         self.doubts.push(doubt);
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::{Control, Silent};
+    use crate::{Control, ignore};
 
     fn spec(facts: &Facts, words: &[&str]) -> RunSpec {
         RunSpec {
@@ -237,7 +237,7 @@ mod tests {
         let facts = Facts::read(&facts::Root::live());
         let control = Control::new().unwrap();
         let run = |spec: &RunSpec| {
-            let mut watch = Watch { control: &control, observer: &mut Silent };
+            let mut watch = Watch { control: &control, listener: &mut ignore };
             run(spec, &facts, &mut watch, &mut Vec::new())
         };
         let seen = run(&spec(&facts, &["sh", "-c", "exit 3"])).unwrap();

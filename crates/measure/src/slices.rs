@@ -425,7 +425,7 @@ mod tests {
     use recording::{Policy, Role};
 
     use super::*;
-    use crate::{Control, Silent};
+    use crate::{Control, ignore};
 
     fn run_with(
         spec: &SlicesSpec,
@@ -433,7 +433,7 @@ mod tests {
     ) -> Result<SlicesSeries, Error> {
         let (facts, control) =
             (Facts::read(&facts::Root::live()), Control::new().unwrap());
-        let mut watch = Watch { control: &control, observer: &mut Silent };
+        let mut watch = Watch { control: &control, listener: &mut ignore };
         run(spec, &facts, &mut watch, doubts)
     }
 
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn everybody_is_measured() {
         let (spec, control) = (spec(), Control::new().unwrap());
-        let mut watch = Watch { control: &control, observer: &mut Silent };
+        let mut watch = Watch { control: &control, listener: &mut ignore };
         let facts = Facts::read(&facts::Root::live());
         let series = run(&spec, &facts, &mut watch, &mut Vec::new()).unwrap();
         assert_eq!(series.turns.len(), 2);

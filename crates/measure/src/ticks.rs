@@ -9,7 +9,7 @@ use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos, Span};
 
-use crate::control::observer::{Event, Watch};
+use crate::control::observer::{Notice, Watch};
 use crate::doubts;
 use crate::energy::EnergyMeter;
 use crate::latency::timers::now;
@@ -47,7 +47,7 @@ pub(crate) fn run(
         let after = ProcCounters::now();
         energy.look();
         let sample = sample(&before, &after, begin, &spec.cpus);
-        watch.observer.event(Event::Ticks(&sample));
+        (watch.listener)(Notice::Ticks(&sample));
         samples.push(sample);
         before = after;
         if stopped {
@@ -174,7 +174,7 @@ mod tests {
             count: Some(3),
         };
         let control = crate::Control::new().unwrap();
-        let mut watch = Watch { control: &control, observer: &mut crate::Silent };
+        let mut watch = Watch { control: &control, listener: &mut crate::ignore };
         let series = run(&spec, &mut watch, &mut Vec::new()).unwrap();
         assert_eq!(series.samples.len(), 3);
         let whole: Nanos = series.samples.iter().map(|sample| sample.span_ns).sum();

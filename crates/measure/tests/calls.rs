@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use facts::{Facts, Root};
-use measure::{Control, Error, Kind, Silent};
+use measure::{Control, Error, Kind};
 use recording::Spec;
 use recording::{Body, Call, CallsSeries, CallsSpec, Code, Recording};
 use units::Nanos;
@@ -28,7 +28,7 @@ fn run_under(control: &Control, calls: &[Call]) -> Result<Recording, Error> {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
     let spec = CallsSpec { cpu, calls: calls.to_vec(), repeats: 50, phases: None };
-    measure::run(&Spec::Calls(spec), &facts, control, &mut Silent)
+    measure::run(&Spec::Calls(spec), &facts, control, &mut measure::ignore)
 }
 
 fn series(recording: Recording) -> CallsSeries {

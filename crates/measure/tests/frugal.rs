@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use facts::{Facts, Root};
-use measure::{Control, Silent};
+use measure::Control;
 use recording::Spec;
 use recording::{Call, CallsSpec, LatencySpec, Timer};
 use units::Nanos;
@@ -40,7 +40,7 @@ static COUNTING: Counting = Counting;
 fn allocations(spec: &Spec, facts: &Facts) -> u64 {
     let control = Control::new().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    measure::run(spec, facts, &control, &mut Silent).unwrap();
+    measure::run(spec, facts, &control, &mut measure::ignore).unwrap();
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use measure::{Control, Silent};
+use measure::Control;
 use recording::Spec;
 use recording::{Body, NoiseSeries, NoiseSpec};
 use rustix::thread::clock_nanosleep_absolute;
@@ -94,7 +94,8 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         phases: None,
     };
     let control = Control::new().unwrap();
-    let run = measure::run(&Spec::Noise(spec), &facts, &control, &mut Silent).unwrap();
+    let run =
+        measure::run(&Spec::Noise(spec), &facts, &control, &mut measure::ignore).unwrap();
     let Body::Noise { series, .. } = run.body else { unreachable!("asked for noise") };
     series
 }

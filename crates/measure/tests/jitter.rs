@@ -5,15 +5,15 @@
 use std::sync::atomic::Ordering;
 
 use facts::{Facts, Root};
-use measure::{Control, Event, Observer, Stop};
+use measure::{Control, Notice, Stop};
 use recording::Spec;
 use recording::{
     Body, Code, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Recording,
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, TscDelta};
 
-/// Records the events.
-struct EventLog {
+/// Records what is reported.
+struct NoticeLog {
     stop: Stop,
     /// Requests the stop as soon as the tests begin.
     stops: bool,
@@ -22,37 +22,42 @@ struct EventLog {
     cpus: CpuSet,
 }
 
-impl EventLog {
+impl NoticeLog {
     fn new(stops: bool) -> Self {
         let stop = Stop::new().unwrap();
         Self { stop, stops, plans: Vec::new(), last: None, cpus: CpuSet::empty() }
     }
 }
 
-impl Observer for EventLog {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Plan(plan) => {
+impl NoticeLog {
+    fn note(&mut self, notice: Notice<'_>) {
+        match notice {
+            Notice::Plan(plan) => {
                 self.plans.push(*plan);
                 self.stop.flag().store(self.stops, Ordering::Relaxed);
             }
-            Event::Jitter { so_far, .. } => {
+            Notice::Jitter { so_far, .. } => {
                 assert!(self.last.is_none_or(|last| last.tests < so_far.tests));
                 self.last = Some(*so_far);
                 self.cpus = self.cpus.iter().chain(isolate::current_cpu()).collect();
             }
-            Event::Progress { .. }
-            | Event::Doubt(_)
-            | Event::Ticks(_)
-            | Event::NeverReturns(_) => {}
+            Notice::Progress { .. }
+            | Notice::Doubt(_)
+            | Notice::Ticks(_)
+            | Notice::NeverReturns(_) => {}
         }
     }
 }
 
-fn measured(spec: JitterSpec, log: &mut EventLog) -> Result<Recording, measure::Error> {
+fn measured(spec: JitterSpec, log: &mut NoticeLog) -> Result<Recording, measure::Error> {
     let (stop, period) = (log.stop.clone(), Some(Nanos::from_millis(1)));
     let control = Control { stop, period, has_neighbours: false, relay: None };
-    measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), &control, log)
+    measure::run(
+        &Spec::Jitter(spec),
+        &Facts::read(&Root::live()),
+        &control,
+        &mut |notice| log.note(notice),
+    )
 }
 
 fn allowed() -> CpuSet {
@@ -71,7 +76,7 @@ fn spec(workload: &str) -> JitterSpec {
     }
 }
 
-fn run(spec: JitterSpec, log: &mut EventLog) -> (Recording, JitterSeries) {
+fn run(spec: JitterSpec, log: &mut NoticeLog) -> (Recording, JitterSeries) {
     let recording = measured(spec, log).unwrap();
     let Body::Jitter { series, .. } = recording.body.clone() else { panic!() };
     (recording, series)
@@ -82,7 +87,7 @@ fn run(spec: JitterSpec, log: &mut EventLog) -> (Recording, JitterSeries) {
 #[test]
 fn workloads_take_time() {
     for workload in ["tif", "memory:256K", "compute", "syscall"] {
-        let (spec, mut log) = (spec(workload), EventLog::new(false));
+        let (spec, mut log) = (spec(workload), NoticeLog::new(false));
         let (_, series) = run(spec.clone(), &mut log);
         assert_eq!(series.tests.len(), 3, "{workload}");
         for test in &series.tests {
@@ -110,7 +115,7 @@ fn workloads_take_time() {
 fn stops_when_told() {
     let hour = Some(Nanos::from_secs(3600));
     let asked = JitterSpec { tests: None, duration_ns: hour, ..spec("compute") };
-    let (recording, series) = run(asked, &mut EventLog::new(true));
+    let (recording, series) = run(asked, &mut NoticeLog::new(true));
     assert!(series.tests.is_empty());
     assert_eq!(series.unfinished.map(|test| test.loops), Some(1));
     let codes: Vec<Code> = recording.doubts.iter().map(|doubt| doubt.code).collect();
@@ -124,7 +129,7 @@ fn ends_with_its_time() {
     let cpu = allowed().iter().last().unwrap();
     let duration_ns = Some(Nanos::from_millis(30));
     let asked = JitterSpec { cpu, tests: None, duration_ns, ..spec("compute") };
-    let (recording, series) = run(asked, &mut EventLog::new(false));
+    let (recording, series) = run(asked, &mut NoticeLog::new(false));
     assert!(series.elapsed_ns >= Nanos::from_millis(29), "{:?}", series.elapsed_ns);
     let moved = recording.doubts.iter().any(|doubt| doubt.code == Code::Migrated);
     assert!(!moved, "{:?}", recording.doubts);
@@ -133,7 +138,7 @@ fn ends_with_its_time() {
 /// Check that a CPU, a library and a size that are not available are refused as such.
 #[test]
 fn refusals() {
-    let kind = |spec| measured(spec, &mut EventLog::new(false)).unwrap_err().kind();
+    let kind = |spec| measured(spec, &mut NoticeLog::new(false)).unwrap_err().kind();
     let absent = JitterSpec { cpu: Cpu::new(60_000), ..spec("tif") };
     assert_eq!(kind(absent), measure::Kind::Isolate(isolate::Kind::Cpuset));
     assert_eq!(kind(spec("exec:/nothing/here.so")), measure::Kind::Spec);

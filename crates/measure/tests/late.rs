@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use facts::{Facts, Root};
-use measure::{Control, Silent};
+use measure::Control;
 use recording::Spec;
 use recording::{Body, Code, CpuLatency, LatencySeries, LatencySpec, Recording, Timer};
 use units::{Cpu, Nanos};
@@ -56,7 +56,7 @@ fn every_expiry_has_a_sample() {
             &Spec::Latency(spec),
             &facts,
             &Control::new().unwrap(),
-            &mut Silent,
+            &mut measure::ignore,
         );
         let end = now();
         let series = series(recording.unwrap());
@@ -107,8 +107,12 @@ fn twenty_late_samples() {
         let spec = Spec::Latency(spec(cpu, timer, 600));
         let (recording, taken) = thread::scope(|scope| {
             let thief = scope.spawn(|| take_away(cpu, &ended));
-            let recording =
-                measure::run(&spec, &facts, &Control::new().unwrap(), &mut Silent);
+            let recording = measure::run(
+                &spec,
+                &facts,
+                &Control::new().unwrap(),
+                &mut measure::ignore,
+            );
             ended.store(true, Ordering::Relaxed);
             (recording.unwrap(), thief.join().unwrap())
         });
@@ -161,7 +165,7 @@ fn real_time_has_no_slack() {
         &Spec::Latency(spec),
         &facts,
         &Control::new().unwrap(),
-        &mut Silent,
+        &mut measure::ignore,
     ) {
         Ok(recording) => {
             let series = series(recording);
@@ -179,7 +183,7 @@ fn ended_early() {
     let control = Control::new().unwrap();
     control.stop.flag().store(true, Ordering::Relaxed);
     let spec = Spec::Latency(spec(last_cpu(&facts), Timer::Timerfd, 3_600_000));
-    let recording = measure::run(&spec, &facts, &control, &mut Silent).unwrap();
+    let recording = measure::run(&spec, &facts, &control, &mut measure::ignore).unwrap();
     assert!(recording.doubts.iter().any(|doubt| doubt.code == Code::Interrupted));
     assert_eq!(series(recording).cpus[0].wakeups.len(), 1);
 }

@@ -80,6 +80,8 @@ pub enum Code {
     HostTime,
     /// Another program has changed a setting that was changed for the measurement.
     SettingChanged,
+    /// A CPU was not isolated as requested.
+    NotIsolated,
     /// A number is known within bounds only, or not at all.
     Imprecise,
     /// A doubt of a later version.

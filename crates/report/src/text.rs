@@ -1,11 +1,9 @@
 //! Recordings of all kinds as text for the terminal.
 
+use std::borrow::Cow;
+
 use recording::{Body, Recording};
-use stats::{
-    CallsSummary, CheckSummary, GuestsSummary, ImportedSummary, JitterSummary,
-    LatencySummary, NohzStressSummary, NohzTestSummary, NoiseSummary, ProgramSummary,
-    RunSummary, SlicesSummary, TicksSummary, WakersSummary,
-};
+use stats::Summary;
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;
@@ -43,54 +41,52 @@ pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod wakers;
 
-/// The report of a recording, as printed by the measuring command.
-pub fn text(recording: &Recording) -> String {
-    let recording = &*recording.printable();
+/// The report of a recording with this summary, as printed by the measuring command.
+pub fn text(recording: &Recording, summary: &Summary) -> String {
+    match recording.printable() {
+        Cow::Borrowed(recording) => text_of_printable(recording, summary),
+        // Names in the summary have characters that a terminal interprets, too.
+        Cow::Owned(changed) => text_of_printable(&changed, &Summary::of(&changed)),
+    }
+}
+
+fn text_of_printable(recording: &Recording, summary: &Summary) -> String {
+    /// The summary as one of that kind; that of another recording is replaced.
+    macro_rules! own {
+        ($kind:ident) => {{
+            let Summary::$kind(own) = summary else {
+                debug_assert!(false, "the summary is that of another recording");
+                return text_of_printable(recording, &Summary::of(recording));
+            };
+            own
+        }};
+    }
     let facts = &recording.facts;
     let text = match &recording.body {
-        Body::Ticks { spec, series } => {
-            ticks_text(facts, spec, series, &TicksSummary::of_series(series))
-        }
-        Body::Check { spec, series } => {
-            check_text(recording, spec, series, &CheckSummary::of(series))
-        }
-        Body::Noise { spec, series } => {
-            noise_text(spec, series, &NoiseSummary::of(series))
-        }
-        Body::Calls { spec, series } => {
-            calls_text(series, &CallsSummary::of(spec, series))
-        }
-        Body::Latency { spec, series } => {
-            latency_text(facts, spec, &LatencySummary::of(spec, series))
-        }
-        Body::Run { spec, series } => {
-            run_text(spec, series, &RunSummary::of(spec, series))
-        }
-        Body::Wakers { spec, series } => {
-            wakers_text(spec, &WakersSummary::of(spec.top, series))
-        }
-        Body::NohzTest { spec, series } => {
-            nohz_test_text(&NohzTestSummary::of(spec, series))
-        }
-        Body::NohzStress { spec, series } => {
-            nohz_stress_text(&NohzStressSummary::of(spec, series))
-        }
-        Body::Jitter { spec, series } => {
-            jitter_text(facts, spec, series, &JitterSummary::of(spec, series))
-        }
-        Body::Slices { spec, series } => {
-            let hz = facts.tick.hz.get().copied();
-            slices_text(spec, series, &SlicesSummary::of(hz, spec, series))
-        }
-        Body::Guests { spec, series } => {
-            guests_text(spec, &GuestsSummary::of(spec, series))
-        }
-        Body::Program { spec, series } => program_text(&ProgramSummary::of(spec, series)),
+        Body::Ticks { spec, series } => ticks_text(facts, spec, series, own!(Ticks)),
+        Body::Check { spec, series } => check_text(recording, spec, series, own!(Check)),
+        Body::Noise { spec, series } => noise_text(spec, series, own!(Noise)),
+        Body::Calls { series, .. } => calls_text(series, own!(Calls)),
+        Body::Latency { spec, .. } => latency_text(facts, spec, own!(Latency)),
+        Body::Run { spec, series } => run_text(spec, series, own!(Run)),
+        Body::Wakers { spec, .. } => wakers_text(spec, own!(Wakers)),
+        Body::NohzTest { .. } => nohz_test_text(own!(NohzTest)),
+        Body::NohzStress { .. } => nohz_stress_text(own!(NohzStress)),
+        Body::Jitter { spec, series } => jitter_text(facts, spec, series, own!(Jitter)),
+        Body::Slices { spec, series } => slices_text(spec, series, own!(Slices)),
+        Body::Guests { spec, .. } => guests_text(spec, own!(Guests)),
+        Body::Program { .. } => program_text(own!(Program)),
         Body::Imported { spec, series } => {
-            imported_text(recording, spec, series, &ImportedSummary::of(spec, series))
+            imported_text(recording, spec, series, own!(Imported))
         }
     };
     text + &doubts(&recording.doubts)
+}
+
+/// The report of a recording, for tests.
+#[cfg(test)]
+pub(crate) fn text_of(recording: &Recording) -> String {
+    text(recording, &Summary::of(recording))
 }
 
 #[cfg(test)]

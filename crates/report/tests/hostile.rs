@@ -90,12 +90,13 @@ fn no_string_reaches_the_terminal() {
         let mut value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert!(replace_all(&mut value) > 10, "{name}");
         let hostile = Recording::from_json(&value.to_string(), &file).unwrap();
-        check_text(&report::text(&hostile), &name);
+        let summary = stats::Summary::of(&hostile);
+        check_text(&report::text(&hostile, &summary), &name);
         let compared = comparison(&file, &hostile);
         assert!(compared.contains("\\x1b[2J"), "{compared}");
         check_text(&compared, &name);
         check_facts(&hostile.facts);
-        let json = report::json(&hostile, &stats::Summary::of(&hostile), true).unwrap();
+        let json = report::json(&hostile, &summary, true).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
         let facts = |of: &Value| of["facts"]["kernel"].clone();
         assert_eq!(facts(&json), facts(&value), "{name}");
@@ -104,7 +105,8 @@ fn no_string_reaches_the_terminal() {
             for picture in [report::slices_svg, report::slices_html] {
                 check_text(&picture(&hostile.facts, spec, series), &name);
             }
-            check_text(&report::slices_classic(&hostile), &name);
+            let stats::Summary::Slices(summary) = &summary else { panic!("{name}") };
+            check_text(&report::slices_classic(summary, &hostile.doubts), &name);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use isolate::RestoredSetting;
-use measure::Silent;
+use measure::Notice;
 use units::CpuSet;
 
 /// What a session reports as it happens.
@@ -24,8 +24,8 @@ pub enum Event<'a> {
     Refused(&'a isolate::Error),
     /// The measurement has started.
     Started,
-    /// An event of the measurement.
-    Measurement(measure::Event<'a>),
+    /// What the measurement reports.
+    Measurement(Notice<'a>),
     /// The measurement has ended, successfully or not; its results are read next.
     Finished,
     /// A setting that was changed for the session, and its restore outcome.
@@ -40,15 +40,15 @@ pub trait Observer {
     fn event(&mut self, event: Event<'_>);
 }
 
+/// Ignores all events.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
 impl Observer for Silent {
     fn event(&mut self, _: Event<'_>) {}
 }
 
-/// Passes the events of a measurement on.
-pub(crate) struct OfMeasurement<'a>(pub(crate) &'a mut dyn Observer);
-
-impl measure::Observer for OfMeasurement<'_> {
-    fn event(&mut self, event: measure::Event<'_>) {
-        self.0.event(Event::Measurement(event));
-    }
+/// Passes on what a measurement reports.
+pub(crate) fn of_measurement(observer: &mut dyn Observer) -> impl FnMut(Notice<'_>) {
+    |notice| observer.event(Event::Measurement(notice))
 }

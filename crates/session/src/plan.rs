@@ -17,7 +17,7 @@ pub struct Plan {
     /// Lock this process's memory, if permitted.
     pub locks_memory: bool,
     /// The settings to change during the session; the CPUs are those of `spec`.
-    pub isolation: Option<IsolationOptions>,
+    pub isolation: Option<IsolationPlan>,
     /// What is traced during the measurement.
     pub trace: Trace,
 }
@@ -28,6 +28,16 @@ impl Plan {
         let (access, trace) = (Access::Unchecked, Trace::Nothing);
         Self { spec, facts, access, locks_memory: false, isolation: None, trace }
     }
+}
+
+/// The settings that are changed during a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IsolationPlan {
+    /// The settings.
+    pub options: IsolationOptions,
+    /// Whether a setting that cannot be changed is an error, before the measurement starts; else it
+    /// is a doubt.
+    pub is_required: bool,
 }
 
 /// Whether the CPUs of a session are shared with other measurements.

@@ -34,9 +34,11 @@ impl Prepared {
         let Self { plan, tracer, elsewhere, isolated, memory, claim } = self;
         let measured = tracer.measure(&plan, control, observer);
         drop(elsewhere);
+        let not_isolated = isolated.doubt();
         isolated.end(observer);
         drop(memory);
         let mut recording = measured?;
+        recording.doubts.extend(not_isolated);
         recording.doubts.extend(strangers(&claim));
         Ok(recording)
     }

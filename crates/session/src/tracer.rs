@@ -9,7 +9,7 @@ use recording::{
 use units::Nanos;
 
 use crate::error::Error;
-use crate::event::{Event, Observer, OfMeasurement};
+use crate::event::{Event, Observer, of_measurement};
 use crate::plan::{Plan, Trace};
 
 /// The duration of the busy loop before a program: 10 ticks of 100 Hz, and more of other rates.
@@ -81,9 +81,9 @@ impl Tracer {
             }
             Self::Wakeups(watch, wait) => {
                 observer.event(Event::Started);
-                let of_measurement = &mut OfMeasurement(observer);
+                let activity = "counting wake-ups";
                 let is_ended_early =
-                    wait.pass(control, of_measurement, "counting wake-ups");
+                    wait.pass(control, &mut of_measurement(observer), activity);
                 observer.event(Event::Finished);
                 Ok(watch.end(is_ended_early)?)
             }
@@ -97,8 +97,8 @@ fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Recording, measure::Error> {
     observer.event(Event::Started);
-    let mut of_measurement = OfMeasurement(observer);
-    let measured = measure::run(&plan.spec, &plan.facts, control, &mut of_measurement);
+    let Plan { spec, facts, .. } = plan;
+    let measured = measure::run(spec, facts, control, &mut of_measurement(observer));
     observer.event(Event::Finished);
     measured
 }
@@ -117,7 +117,7 @@ fn gaps_before(plan: &Plan) -> Option<NoiseSeries> {
     };
     let control = Control::new().ok()?;
     let looped =
-        measure::run(&Spec::Noise(spec), &plan.facts, &control, &mut measure::Silent);
+        measure::run(&Spec::Noise(spec), &plan.facts, &control, &mut measure::ignore);
     let Body::Noise { series, .. } = looped.ok()?.body else { return None };
     Some(series)
 }

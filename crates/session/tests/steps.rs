@@ -2,7 +2,7 @@
 //! reported in which order.
 
 use facts::{Facts, Root};
-use measure::{Control, Event as Of, Kind};
+use measure::{Control, Kind, Notice as Of};
 use recording::Spec;
 use recording::{Body, NoiseSpec, Source, TicksSpec};
 use session::{Error, Event, Observer, Plan, Silent, Threads, Trace};

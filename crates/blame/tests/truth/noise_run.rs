@@ -2,7 +2,7 @@
 
 use blame::Watcher;
 use facts::{Facts, Root};
-use measure::{Control, Silent};
+use measure::Control;
 use recording::Spec;
 use recording::{
     Blamed, Body, Code, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
@@ -90,7 +90,7 @@ pub(crate) fn seen_beside(
     let watched = watcher.map(|watcher| {
         let watching = watcher.begin();
         let spec = Spec::Noise(spec);
-        let recording = measure::run(&spec, &facts, &control, &mut Silent);
+        let recording = measure::run(&spec, &facts, &control, &mut measure::ignore);
         (recording, watching.end())
     });
     let bursts = injector.stop();

@@ -7,7 +7,7 @@ use recording::{CheckSpec, Spec};
 use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
-use crate::args::{Limits, Output, Source, Where, seconds};
+use crate::args::{Limits, Output, SourceOption, Where, seconds};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
@@ -27,9 +27,8 @@ pub(crate) struct CheckArgs {
     /// (FILE.prom).
     #[arg(long, value_name = "FILE")]
     pub(crate) prometheus: Option<PathBuf>,
-    /// Event source [default: the best available].
-    #[arg(long, value_name = "SOURCE")]
-    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) source: SourceOption,
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]
@@ -39,20 +38,22 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let prometheus = args.prometheus.as_deref();
     let prometheus = prometheus.map(|file| Destination::new("--prometheus", file));
-    let output = output.beside(args.place.destination().into_iter().chain(prometheus))?;
+    let saved_to = args.place.saved.destination();
+    let output = output.beside(saved_to.into_iter().chain(prometheus))?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
-    let source = args.source.map(Source::of_recording);
+    let source = args.source.of_recording();
     let trace = Trace::Events { source, threads: Threads::Others, stores: false };
     let access = args.claiming.access();
     let plan = Plan { access, trace, ..plan };
-    let recording = measuring::measure(plan, output)?;
-    let text = || ::report::text(&recording);
-    let outcome = measuring::finish(&recording, &args.place, output, text);
-    let metrics = prometheus.map(|to| to.write(&::report::prometheus_text(&recording)));
+    let measured = measuring::measure(plan, output)?;
+    let outcome = measuring::finish(&measured, saved_to, output, || measured.text());
+    let metrics = prometheus.map(|to| {
+        to.write(&::report::prometheus_text(measured.recording(), measured.summary()))
+    });
     let outcome = outcome?;
     metrics.transpose()?;
-    Ok(measuring::judge(outcome, &recording, &args.limits.of_noise()))
+    Ok(measuring::judge(outcome, &measured, &args.limits.of_noise()))
 }
 
 /// Timer interrupts are counted on all online CPUs by default.

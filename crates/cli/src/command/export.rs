@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use recording::{FORMAT, Recording};
 use report::{CSV_HEAD, benchmark_action_json, hdr_log, metrics_csv, prometheus_text};
 use serde_json::json;
-use stats::{LengthLog, NoLog};
+use stats::{LengthLog, NoLog, Summary};
 
 use crate::args::Output;
 use crate::destination::Destination;
@@ -83,7 +83,10 @@ fn text(format: Format, files: &[PathBuf]) -> Result<String, Failure> {
             let set = load_set(files)?;
             Ok(benchmark_action_json(&set).map_err(Failure::bug)? + "\n")
         }
-        Format::Prometheus => Ok(prometheus_text(&load(only(files)?)?)),
+        Format::Prometheus => {
+            let recording = load(only(files)?)?;
+            Ok(prometheus_text(&recording, &Summary::of(&recording)))
+        }
         Format::Hlog => {
             let recording = load(only(files)?)?;
             let log = LengthLog::of(&recording).map_err(|why| no_log(&recording, why))?;

@@ -1,25 +1,19 @@
 //! `guests`: the cost of the virtual machines on this host.
 
-use std::path::PathBuf;
-
 use ::facts::{Facts, Root};
 use recording::{GuestsSpec, Spec};
 use session::Plan;
 use stats::Limit;
 use units::{Cause, Nanos, PerSecond, Ppm};
 
-use crate::args::{Output, Saving, Where, seconds};
+use crate::args::{Output, SaveOptions, seconds};
 use crate::measuring::{finish, judge, measure};
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestsArgs {
-    /// Save the recording with all threads of vCPUs to FILE, for `noisefloor report`; `-`: to
-    /// standard output, instead of the report.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) saving: Saving,
+    pub(crate) saved: SaveOptions,
     /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
@@ -70,8 +64,8 @@ fn number(text: &str) -> Result<f64, Cause> {
 }
 
 pub(crate) fn run(args: &GuestsArgs, output: Output) -> Result<Outcome, Failure> {
-    let asked = Where { cpus: None, output: args.output.clone(), saving: args.saving };
-    let output = output.beside(asked.destination())?;
+    let saved_to = args.saved.destination();
+    let output = output.beside(saved_to)?;
     let spec = Spec::Guests(GuestsSpec {
         duration_ns: args.duration,
         busy_above_ppm: args.busy_ppm,
@@ -79,7 +73,7 @@ pub(crate) fn run(args: &GuestsArgs, output: Output) -> Result<Outcome, Failure>
     });
     let plan = Plan::new(spec, Facts::read(&Root::live()));
     measure::refuse(&plan.spec, &plan.facts)?;
-    let recording = measure(plan, output)?;
-    let outcome = finish(&recording, &asked, output, || report::text(&recording))?;
-    Ok(judge(outcome, &recording, &args.limits.of_guests()))
+    let measured = measure(plan, output)?;
+    let outcome = finish(&measured, saved_to, output, || measured.text())?;
+    Ok(judge(outcome, &measured, &args.limits.of_guests()))
 }

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 use isolate::Retain;
-use recording::{Body, JitterSeries, JitterSpec, Recording, Spec, Workload};
+use recording::{Body, JitterSpec, Recording, Spec, Workload};
 use session::{Access, Plan};
+use stats::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
-use crate::args::{Output, Saving, Where, span};
+use crate::args::{Output, SaveOptions, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, report_choice};
 use crate::jitter_watcher::JitterWatcher;
-use crate::measuring;
+use crate::measuring::{self, Measured};
 use crate::outcome::{Failure, Outcome};
 use crate::remarks::Remarks;
 use crate::supervisor::{self, Supervisor};
@@ -63,12 +64,8 @@ pub(crate) struct JitterArgs {
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording with all tests to FILE, for `noisefloor report`; `-`: to standard output,
-    /// instead of the report.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) saving: Saving,
+    pub(crate) saved: SaveOptions,
     /// Print help.
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
@@ -82,11 +79,6 @@ impl JitterArgs {
     /// The duration, if given.
     pub(crate) fn duration(&self) -> Option<Nanos> {
         self.minutes.or(self.hours)
-    }
-
-    /// Where the recording is saved.
-    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
-        self.output.as_deref().map(|file| Destination::new("-o", file))
     }
 
     /// The histogram's file.
@@ -112,14 +104,15 @@ fn hours(text: &str) -> Result<Nanos, NanosError> {
 }
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = output.beside(args.destination().into_iter().chain(args.histogram()))?;
+    let saved_to = args.saved.destination();
+    let output = output.beside(saved_to.into_iter().chain(args.histogram()))?;
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
         isolate::drop_capabilities(Retain::SysNice)?;
         return supervisor::supervised(|| measure(args, pick.cpu, plan, output));
     }
-    let isolation = Some(args.free.at(args.fifo).options());
+    let isolation = Some(args.free.at(args.fifo).plan());
     let plan = Plan { isolation, ..plan };
     report_choice(&pick, output.quiet);
     if let Workload::Exec(library) = &args.workload {
@@ -161,9 +154,11 @@ fn measure(
         watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
     let recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
-    let asked = Where { cpus: None, output: args.output.clone(), saving: args.saving };
-    let outcome = measuring::finish(&recording, &asked, output, || close(&recording));
-    let written = args.histogram().map(|file| write_histogram(&recording, file));
+    let measured = Measured::new(recording);
+    let saved_to = args.saved.destination();
+    let outcome = measuring::finish(&measured, saved_to, output, || close(&measured));
+    let written =
+        args.histogram().map(|file| write_histogram(measured.recording(), file));
     let outcome = outcome?;
     written.transpose()?;
     Ok(outcome)
@@ -189,22 +184,19 @@ fn refused(error: session::Error) -> Failure {
 }
 
 /// The text below the rows; the header above them says what is run.
-fn close(recording: &Recording) -> String {
-    measured(recording).map_or_else(String::new, |(spec, series)| {
-        ::report::jitter_close(spec, series, &recording.doubts)
-    })
+fn close(measured: &Measured) -> String {
+    let Body::Jitter { series, .. } = &measured.recording().body else {
+        return String::new();
+    };
+    let Summary::Jitter(summary) = measured.summary() else { return String::new() };
+    ::report::jitter_close(summary, series, &measured.recording().doubts)
 }
 
 fn write_histogram(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    let Some((spec, series)) = measured(recording) else { return Ok(()) };
+    let Body::Jitter { spec, series } = &recording.body else { return Ok(()) };
     let is_hgrm = to.file().extension().is_some_and(|end| end == "hgrm");
     let write = if is_hgrm { ::report::jitter_hgrm } else { ::report::jitter_list };
     to.write(&write(spec, series))
-}
-
-fn measured(recording: &Recording) -> Option<(&JitterSpec, &JitterSeries)> {
-    let Body::Jitter { spec, series } = &recording.body else { return None };
-    Some((spec, series))
 }
 
 #[cfg(test)]

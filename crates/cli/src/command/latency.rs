@@ -5,7 +5,7 @@ use session::{Access, Plan};
 use stats::Limit;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Where, seconds, span};
+use crate::args::{Output, Priority, Where, seconds, span};
 use crate::isolating::{Free, KeptOff};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -24,9 +24,8 @@ pub(crate) struct LatencyArgs {
     /// Timer that wakes the threads.
     #[arg(long, value_name = "TIMER", default_value = "clock_nanosleep")]
     pub(crate) timer: Timer,
-    /// SCHED_FIFO priority of the threads, 1 to 99 (root or CAP_SYS_NICE).
-    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub(crate) fifo: Option<u8>,
+    #[command(flatten)]
+    pub(crate) priority: Priority,
     /// Largest wake-up latency of any thread, with a unit (100us).
     #[arg(long, value_name = "TIME", value_parser = span)]
     #[arg(help_heading = "Limits (exit code 1 if exceeded)")]
@@ -55,15 +54,15 @@ impl Timer {
 }
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = output.beside(args.place.destination())?;
+    let saved_to = args.place.saved.destination();
+    let output = output.beside(saved_to)?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
-    let isolation = Some(Free::from(args.kept_off).options());
+    let isolation = Some(Free::from(args.kept_off).plan());
     let plan = Plan { access: Access::Shared, isolation, ..plan };
-    let recording = measuring::measure(plan, output)?;
-    let text = || report::text(&recording);
-    let outcome = measuring::finish(&recording, &args.place, output, text)?;
+    let measured = measuring::measure(plan, output)?;
+    let outcome = measuring::finish(&measured, saved_to, output, || measured.text())?;
     let limit = args.max_late.map(Limit::late);
-    Ok(measuring::judge(outcome, &recording, limit.as_slice()))
+    Ok(measuring::judge(outcome, &measured, limit.as_slice()))
 }
 
 fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
@@ -72,6 +71,6 @@ fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
         interval_ns: args.interval,
         duration_ns: args.duration,
         timer: args.timer.of_recording(),
-        fifo: args.fifo,
+        fifo: args.priority.fifo,
     })
 }

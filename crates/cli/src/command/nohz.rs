@@ -1,17 +1,15 @@
 //! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how often
 //! it fails, and what prevents it.
 
-use std::path::PathBuf;
-
 use clap::Subcommand;
 use recording::{Body, NohzSpec, Recording, Spec};
 use session::Plan;
 use units::{Cpu, Nanos};
 
-use crate::args::{Output, Saving, Where, cpu, seconds, some_seconds};
+use crate::args::{Output, SaveOptions, cpu, seconds, some_seconds};
 use crate::claiming::Claiming;
 use crate::isolating::{Free, report_choice};
-use crate::measuring;
+use crate::measuring::{self, Measured};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
@@ -52,12 +50,8 @@ pub(crate) struct NohzPlace {
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording to FILE, for `noisefloor report`; `-`: to standard output, instead of
-    /// the report.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) saving: Saving,
+    pub(crate) saved: SaveOptions,
     #[command(flatten)]
     pub(crate) free: Free,
     #[command(flatten)]
@@ -87,8 +81,8 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         NohzCommand::Test(test) => (&test.place, Some(1), test.observe),
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
-    let asked = Where { cpus: None, output: place.output.clone(), saving: place.saving };
-    let output = output.beside(asked.destination())?;
+    let saved_to = place.saved.destination();
+    let output = output.beside(saved_to)?;
     let mut terminal = Terminal::new(output.quiet, None)?;
     let spec = |cpu| {
         let spec = spec(place, cpu, tries, stay);
@@ -99,14 +93,13 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     };
     let (pick, plan) = Plan::pick(place.cpu, spec)?;
     let (access, isolation) = (place.claiming.access(), place.free.at(place.fifo));
-    let isolation = Some(isolation.options());
+    let isolation = Some(isolation.plan());
     let plan = Plan { access, isolation, ..plan };
     let claimed = plan.claim(&mut terminal)?;
     report_choice(&pick, output.quiet);
-    let recording = claimed.run(&terminal.control(), &mut terminal)?;
-    let text = || report::text(&recording);
-    let outcome = measuring::finish(&recording, &asked, output, text)?;
-    Ok(if failed(&recording) { Outcome::Exceeded } else { outcome })
+    let measured = Measured::new(claimed.run(&terminal.control(), &mut terminal)?);
+    let outcome = measuring::finish(&measured, saved_to, output, || measured.text())?;
+    Ok(if failed(measured.recording()) { Outcome::Exceeded } else { outcome })
 }
 
 fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, observe_ns: Nanos) -> NohzSpec {

@@ -7,11 +7,11 @@ use session::{Plan, Threads, Trace};
 use stats::Limit;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Limits, Output, Source, Where, seconds, span};
+use crate::args::{Limits, Output, Priority, SourceOption, Where, seconds, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
-use crate::isolating::Free;
-use crate::measuring;
+use crate::isolating::{Free, Requirement};
+use crate::measuring::{self, Measured};
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -24,13 +24,14 @@ pub(crate) struct NoiseArgs {
     /// Shortest gap to record, with a unit (200ns) [default: 40 iterations of the loop].
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) threshold: Option<Nanos>,
-    /// SCHED_FIFO priority of the busy loop, 1 to 99 (root or CAP_SYS_NICE).
-    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub(crate) fifo: Option<u8>,
+    #[command(flatten)]
+    pub(crate) priority: Priority,
     /// Disable RT throttling and the fair server during the run, so that --fifo gets all of the
     /// CPU's time; restored at the end (root).
     #[arg(long, requires = "fifo")]
     pub(crate) unthrottled: bool,
+    #[command(flatten)]
+    pub(crate) requirement: Requirement,
     /// Stop at the first gap longer than TIME, with a unit (50us), and print the events around it;
     /// exit code 1.
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -39,9 +40,8 @@ pub(crate) struct NoiseArgs {
     /// output, instead of the report.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Event source [default: the best available].
-    #[arg(long, value_name = "SOURCE")]
-    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) source: SourceOption,
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]
@@ -50,39 +50,39 @@ pub(crate) struct NoiseArgs {
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
-    let files = args.place.destination().into_iter().chain(trace_to);
-    let output = output.beside(files)?;
+    let saved_to = args.place.saved.destination();
+    let output = output.beside(saved_to.into_iter().chain(trace_to))?;
     let plan = Plan {
         access: args.claiming.access(),
-        isolation: args.unthrottled.then(|| Free::UNTHROTTLED.options()),
+        isolation: args.unthrottled.then(|| Free::unthrottled(args.requirement).plan()),
         trace: trace(args),
         ..Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?
     };
-    let mut recording = measuring::measure(plan, output)?;
+    let mut measured = measuring::measure(plan, output)?;
     if !args.unthrottled {
-        add_hint(&mut recording);
+        add_hint(measured.doubts_mut());
     }
-    let text = report_text(&mut recording, args);
-    let outcome = measuring::finish(&recording, &args.place, output, || text);
-    let written = trace_to.map(|file| write_trace(&mut recording, file));
+    let text = || report_text(&measured, args);
+    let outcome = measuring::finish(&measured, saved_to, output, text);
+    let written = trace_to.map(|file| write_trace(measured.recording(), file));
     let outcome = outcome?;
     written.transpose()?;
     let mut limits = args.limits.of_noise();
     limits.extend(args.stop_above.map(Limit::gap));
-    Ok(measuring::judge(outcome, &recording, &limits))
+    Ok(measuring::judge(outcome, &measured, &limits))
 }
 
 /// Events are stored for a trace, and for the text around the gap that ends the run.
 fn trace(args: &NoiseArgs) -> Trace {
-    let source = args.source.map(Source::of_recording);
+    let source = args.source.of_recording();
     let stores = args.trace.is_some() || args.stop_above.is_some();
     Trace::Events { source, threads: Threads::Others, stores }
 }
 
 /// If real-time tasks were throttled, adds a hint how to disable that.
-fn add_hint(recording: &mut Recording) {
+fn add_hint(doubts: &mut [Doubt]) {
     let throttled = |doubt: &&mut Doubt| doubt.code == Code::RtThrottled;
-    for doubt in recording.doubts.iter_mut().filter(throttled) {
+    for doubt in doubts.iter_mut().filter(throttled) {
         doubt.text += "; hint: --unthrottled disables that during the run (root)";
     }
 }
@@ -92,21 +92,20 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
         cpus,
         duration_ns: args.duration,
         threshold_ns: args.threshold,
-        fifo: args.fifo,
+        fifo: args.priority.fifo,
         stop_above_ns: args.stop_above,
         phases: None,
     })
 }
 
 /// The recording as text, with the events around the gap that ended it.
-fn report_text(recording: &mut Recording, args: &NoiseArgs) -> String {
-    let text = ::report::text(recording);
-    let around = |series: &mut NoiseSeries| ::report::around(series, args.stop_above?);
-    text + &recording.body.noise_mut().and_then(around).unwrap_or_default()
+fn report_text(measured: &Measured, args: &NoiseArgs) -> String {
+    let around = |series: &NoiseSeries| ::report::around(series, args.stop_above?);
+    let series = measured.recording().body.noise();
+    measured.text() + &series.and_then(around).unwrap_or_default()
 }
 
-fn write_trace(recording: &mut Recording, to: Destination) -> Result<(), Failure> {
-    let trace =
-        recording.body.noise_mut().and_then(|series| ::report::trace_json(series));
+fn write_trace(recording: &Recording, to: Destination) -> Result<(), Failure> {
+    let trace = recording.body.noise().and_then(::report::trace_json);
     trace.map_or(Ok(()), |trace| to.write(&trace))
 }

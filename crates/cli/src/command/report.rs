@@ -6,7 +6,7 @@ use crate::args::Output;
 use crate::command::slices::draw;
 use crate::destination::Destination;
 use crate::inputs::load;
-use crate::measuring::show;
+use crate::measuring::{Measured, show};
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -23,8 +23,8 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
     let mut pictures = args.output.iter().map(|file| Destination::new("-o", file));
     let output = output.beside(pictures.clone())?;
-    let recording = load(&args.file)?;
-    pictures.try_for_each(|picture| draw(&recording, picture))?;
-    show(&recording, output, || ::report::text(&recording))?;
+    let loaded = Measured::new(load(&args.file)?);
+    pictures.try_for_each(|picture| draw(loaded.recording(), picture))?;
+    show(&loaded, output, || loaded.text())?;
     Ok(Outcome::Done)
 }

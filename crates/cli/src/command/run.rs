@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use ::facts::{Facts, Root};
 use isolate::{Pick, Reason};
 use measure::{Control, Relay};
-use recording::{Body, Picked, Recording, RunSpec, Spec, Words};
+use recording::{Body, Picked, RunSpec, Spec, Words};
 use session::{Plan, Threads, Trace};
-use stats::Summary;
 use units::CpuSet;
 
-use crate::args::{Output, Saving, Source, cpu_list};
+use crate::args::{Output, Saving, SourceOption, cpu_list};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::Free;
+use crate::measuring::Measured;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
 use crate::remarks::Remarks;
@@ -51,9 +51,8 @@ pub(crate) struct RunArgs {
     /// Number of interruptions to list, the longest first.
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub(crate) top: u32,
-    /// Event source [default: the best available].
-    #[arg(long, value_name = "SOURCE")]
-    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) source: SourceOption,
     #[command(flatten)]
     pub(crate) free: Free,
     #[command(flatten)]
@@ -86,28 +85,28 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let relay = Some(Relay::begin().map_err(Failure::refused)?);
     let control = Control { relay, ..control };
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
-    let source = args.source.map(Source::of_recording);
+    let source = args.source.of_recording();
     let plan = Plan {
         access: args.claiming.access(),
-        isolation: Some(args.free.at(args.fifo).options()),
+        isolation: Some(args.free.at(args.fifo).plan()),
         trace: Trace::Events { source, threads: Threads::Marked, stores: false },
         ..Plan::new(spec(args, &pick), facts)
     };
     let mut remarks = Remarks { quiet: output.quiet };
     let claimed = plan.claim(&mut remarks)?;
-    let recording = claimed.run(&control, &mut remarks).map_err(refused)?;
+    let measured = Measured::new(claimed.run(&control, &mut remarks).map_err(refused)?);
     // The program's exit code takes precedence over a failure to save.
-    if let Some(Err(why)) = saved_to.map(|to| to.save(&recording)) {
+    if let Some(Err(why)) = saved_to.map(|to| to.save(measured.recording())) {
         say(why);
     }
-    if let Some(Err(why)) = json_to.map(|to| write_json(&recording, to)) {
+    if let Some(Err(why)) = json_to.map(|to| write_json(&measured, to)) {
         say(why);
     }
-    if let Some(Err(why)) = output.save.then(|| saved::append(&recording, output)) {
+    if let Some(Err(why)) = output.save.then(|| saved::append(&measured, output)) {
         say(why);
     }
-    print_report(&recording, output)?;
-    let Body::Run { series, .. } = &recording.body else {
+    print_report(&measured, output)?;
+    let Body::Run { series, .. } = &measured.recording().body else {
         return Err(Failure::bug("unexpected kind of recording"));
     };
     Ok(Outcome::Program(series.ended.code()))
@@ -136,20 +135,15 @@ fn refused(error: session::Error) -> Failure {
     Failure::with_hint(error, "without --fifo, the program is an ordinary task")
 }
 
-fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    let json = ::report::json(recording, &Summary::of(recording), false);
-    let json = json.map_err(Failure::bug)?;
-    to.write(&(json + "\n"))
+fn write_json(measured: &Measured, to: Destination) -> Result<(), Failure> {
+    to.write(&(measured.json(false)? + "\n"))
 }
 
-fn print_report(recording: &Recording, output: Output) -> Result<(), Failure> {
+fn print_report(measured: &Measured, output: Output) -> Result<(), Failure> {
     if output.json {
-        let summary = Summary::of(recording);
-        let json = ::report::json(recording, &summary, output.series);
-        let json = json.map_err(Failure::bug)?;
-        say_json(&json);
+        say_json(&measured.json(output.series)?);
     } else if !output.quiet {
-        say_lines(&::report::text(recording));
+        say_lines(&measured.text());
     }
     Ok(())
 }

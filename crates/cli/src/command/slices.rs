@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use ::facts::Facts;
 use recording::{Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
+use stats::Summary;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Saving, Where, cpu_list, seconds, span, step};
+use crate::args::{Output, Saving, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
@@ -114,19 +115,21 @@ impl SlicesArgs {
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
     let output = output.beside(files.clone())?;
-    let asked = Where { cpus: args.cpus.clone(), output: None, saving: args.saving };
     let plan = Plan {
         access: args.claiming.access(),
         trace: if args.no_trace { Trace::NoSwitches } else { Trace::Switches },
         ..Plan::choose(args.cpus.as_ref(), |cpus, _| Spec::Slices(args.spec(&cpus)))?
     };
-    let recording = measuring::measure(plan, output)?;
-    let text = || match args.classic {
-        true => ::report::slices_classic(&recording),
-        false => ::report::text(&recording),
+    let measured = measuring::measure(plan, output)?;
+    let recording = measured.recording();
+    let text = || match (args.classic, measured.summary()) {
+        (true, Summary::Slices(summary)) => {
+            ::report::slices_classic(summary, &recording.doubts)
+        }
+        (_, _) => measured.text(),
     };
-    let outcome = measuring::finish(&recording, &asked, output, text);
-    files.try_for_each(|file| write(&recording, file))?;
+    let outcome = measuring::finish(&measured, None, output, text);
+    files.try_for_each(|file| write(recording, file))?;
     outcome
 }
 

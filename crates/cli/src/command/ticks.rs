@@ -1,12 +1,13 @@
 //! `ticks`: timer interrupts per second on each CPU, live.
 
 use ::facts::{Facts, Root};
-use recording::{Body, Spec, TicksSpec};
+use recording::{Spec, TicksSpec};
 use session::Plan;
+use stats::Summary;
 use units::Nanos;
 
 use crate::args::{Output, Where, seconds};
-use crate::measuring::finish;
+use crate::measuring::{Measured, finish};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 use crate::terminal::Terminal;
@@ -24,7 +25,8 @@ pub(crate) struct TicksArgs {
 }
 
 pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = output.beside(args.place.destination())?;
+    let saved_to = args.place.saved.destination();
+    let output = output.beside(saved_to)?;
     let facts = Facts::read(&Root::live());
     let spec = TicksSpec {
         cpus: isolate::choose_online(args.place.cpus.as_ref(), &facts)?,
@@ -39,10 +41,13 @@ pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> 
         return Ok(Outcome::Done);
     }
     let claimed = plan.claim(&mut terminal)?;
-    let recording = claimed.run(&terminal.control(), &mut terminal)?;
+    let measured = Measured::new(claimed.run(&terminal.control(), &mut terminal)?);
     let close = || {
-        let Body::Ticks { series, .. } = &recording.body else { return String::new() };
-        report::ticks_close(&recording.facts, series, &recording.doubts)
+        let (Summary::Ticks(summary), of) = (measured.summary(), measured.recording())
+        else {
+            return String::new();
+        };
+        report::ticks_close(&of.facts, summary, &of.doubts)
     };
-    finish(&recording, &args.place, output, close)
+    finish(&measured, saved_to, output, close)
 }

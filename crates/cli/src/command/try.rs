@@ -127,7 +127,7 @@ fn keep(plan: &Plan, better: BetterSet, facts: &Facts) -> Result<(), Failure> {
 fn workload(measurement: &Command) -> Result<BootWorkload, Failure> {
     if let Command::Noise(args) = measurement {
         let cpu = cpu(args.place.cpus.as_ref())?;
-        Ok(BootWorkload::Noise { cpu, duration: args.duration, fifo: args.fifo })
+        Ok(BootWorkload::Noise { cpu, duration: args.duration, fifo: args.priority.fifo })
     } else if let Command::Ticks(args) = measurement {
         let cpu = cpu(args.place.cpus.as_ref())?;
         let duration = args.interval.saturating_mul(args.count.unwrap_or(1));
@@ -135,7 +135,7 @@ fn workload(measurement: &Command) -> Result<BootWorkload, Failure> {
     } else if let Command::Latency(args) = measurement {
         let cpu = cpu(args.place.cpus.as_ref())?;
         let (interval, duration) = (args.interval, args.duration);
-        Ok(BootWorkload::Latency { cpu, interval, duration, fifo: args.fifo })
+        Ok(BootWorkload::Latency { cpu, interval, duration, fifo: args.priority.fifo })
     } else if let Command::Run(args) = measurement {
         let words = args.command.iter().map(|word| word.to_str().map(str::to_owned));
         let words = words.collect::<Option<Vec<String>>>();

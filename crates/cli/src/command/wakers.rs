@@ -1,14 +1,12 @@
 //! `wakers`: the threads that wake up most often, for how long they run, and which threads they
 //! preempt.
 
-use std::path::PathBuf;
-
 use ::facts::{Facts, Root};
 use recording::{Spec, WakersSpec};
 use session::Plan;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Saving, Where, cpu_list, seconds};
+use crate::args::{Output, SaveOptions, cpu_list, seconds};
 use crate::measuring::{finish, measure};
 use crate::outcome::{Failure, Outcome};
 
@@ -17,12 +15,8 @@ pub(crate) struct WakersArgs {
     /// Count only threads woken on these CPUs, as 0-3,8.
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Save the recording with all threads to FILE, for `noisefloor report`; `-`: to standard
-    /// output, instead of the report.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) saving: Saving,
+    pub(crate) saved: SaveOptions,
     /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
@@ -36,12 +30,8 @@ pub(crate) struct WakersArgs {
 }
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
-    let asked = Where {
-        cpus: args.cpus.clone(),
-        output: args.output.clone(),
-        saving: args.saving,
-    };
-    let output = output.beside(asked.destination())?;
+    let saved_to = args.saved.destination();
+    let output = output.beside(saved_to)?;
     let facts = Facts::read(&Root::live());
     let cpus = isolate::choose_online(args.cpus.as_ref(), &facts)?;
     let spec = Spec::Wakers(WakersSpec {
@@ -50,6 +40,6 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
         top: args.top,
         process: args.pid,
     });
-    let recording = measure(Plan::new(spec, facts), output)?;
-    finish(&recording, &asked, output, || report::text(&recording))
+    let measured = measure(Plan::new(spec, facts), output)?;
+    finish(&measured, saved_to, output, || measured.text())
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use ::lab::{Cache, Lab, Observer};
+use ::lab::{Cache, CellObserver, Lab};
 use experiments::{CellPlan, Experiment, check_metric};
 use kernels::{
     Base, BuildSpec, ConfigDifference, Fetch, Kernels, Kind, OptionDifference, SourceSpec,

@@ -4,7 +4,7 @@
 //! bad; from 128 on it ends (`git-bisect(1)`). So a failure, which says nothing about the tree, has a
 //! code from 128 on.
 
-use ::lab::{Cache, Observer};
+use ::lab::{Cache, CellObserver};
 use experiments::Experiment;
 use kernels::{BuildSpec, Fetch, Kernels, SourceSpec};
 use recording::Ending;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{Cache, Observer};
+use ::lab::{Cache, CellObserver};
 use kernels::{Base, BuildSpec, Fetch, Kernel, Kernels, OptionValue, SourceSpec};
 use serde_json::{Value, json};
 use units::chain;

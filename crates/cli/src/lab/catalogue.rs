@@ -1,6 +1,6 @@
 //! `noisefloor lab list`, `show`, `kernels`: built-in experiments and available kernels.
 
-use ::lab::{Cache, Lab, Observer};
+use ::lab::{Cache, CellObserver, Lab};
 use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
 use report::paragraph;

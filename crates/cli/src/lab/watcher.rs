@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::lab::{Observer, Progress};
+use ::lab::{CellObserver, Progress};
 
 use crate::progress_line::ProgressLine;
 
@@ -21,7 +21,7 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
+impl CellObserver for Watcher {
     fn say(&mut self, text: &str) {
         self.0.say(text);
     }

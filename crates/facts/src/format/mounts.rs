@@ -11,8 +11,8 @@ use crate::tree::root::Root;
 pub(crate) const FILE: &str = "/proc/self/mounts";
 
 /// The types of file systems that facts use.
-const KINDS: [&str; 6] =
-    ["cgroup", "cgroup2", "cpuset", "debugfs", "securityfs", "tracefs"];
+const KINDS: [&str; 7] =
+    ["cgroup", "cgroup2", "cpuset", "debugfs", "proc", "securityfs", "tracefs"];
 
 /// The text with these mounts only, for recorded trees: others may have private data such as the
 /// names of servers.

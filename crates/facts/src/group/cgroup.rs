@@ -15,6 +15,7 @@ use crate::format::mounts::{self, Mount, Mounts};
 use crate::sources::Sources;
 
 const GROUPS: &str = "/proc/self/cgroup";
+const CONTROLLERS: &str = "/proc/self/mounts, cgroup.controllers";
 
 group! {
     /// Control groups.
@@ -27,6 +28,8 @@ group! {
         cpus: CpuSet,
         /// The type of its partition (`member`, `root`, `isolated`).
         partition: String,
+        /// The directory in which root can create cpuset partitions.
+        partitions: String,
     }
 }
 
@@ -44,25 +47,38 @@ impl Cgroup {
     pub(crate) fn read(sources: &Sources) -> Self {
         let mounts = Mounts::read(sources.root);
         let layout = mounts.as_ref().map(layout).map_err(Clone::clone);
+        let found = mounts.as_ref().map_err(Clone::clone);
+        let found = found.and_then(|mounts| partitions(sources, mounts));
+        let partitions = Fact::of(found, CONTROLLERS);
         let cpuset = mounts.and_then(|mounts| cpuset(sources, &mounts));
         let cpuset = match cpuset {
             Ok(cpuset) => cpuset,
             Err(unknown) => {
-                return Self::without(Fact::of(layout, mounts::FILE), &unknown);
+                return Self::without(
+                    Fact::of(layout, mounts::FILE),
+                    partitions,
+                    &unknown,
+                );
             }
         };
         Self {
             layout: Fact::of(layout, mounts::FILE),
             partition: partition(sources, &cpuset),
+            partitions,
             cpuset: Fact::known(cpuset.directory, GROUPS),
             cpus: Fact::known(cpuset.cpus, cpuset.file),
         }
     }
 
     /// The facts if no cpuset was found.
-    fn without(layout: Fact<String>, unknown: &Unknown) -> Self {
+    fn without(
+        layout: Fact<String>,
+        partitions: Fact<String>,
+        unknown: &Unknown,
+    ) -> Self {
         Self {
             layout,
+            partitions,
             cpuset: Fact::unknown(unknown.clone(), GROUPS),
             cpus: Fact::unknown(unknown.clone(), GROUPS),
             partition: Fact::unknown(unknown.clone(), GROUPS),
@@ -149,6 +165,43 @@ fn nearest(
     let missing =
         Unknown::new(Why::Absent, format!("no group below {base} has a cpuset"));
     Err(sources.why(&missing, &Needs::options(&["CPUSETS"])))
+}
+
+/// The v2 hierarchy, if children of its root can be partitions: it has the cpuset controller, can be
+/// written to, and its root is that of the machine, or a partition itself.
+fn partitions(sources: &Sources, mounts: &Mounts) -> Result<String, Unknown> {
+    let refuse = |code, text: String| Err(Unknown::new(code, text));
+    let has_cpuset = |mount: &&Mount| {
+        let file = format!("{}/cgroup.controllers", mount.directory);
+        let text = sources.root.text(&file).unwrap_or_default();
+        text.split_whitespace().any(|name| name == "cpuset")
+    };
+    let Some(mount) = mounts.of_kind("cgroup2").find(has_cpuset) else {
+        let text = format!(
+            "the cgroup layout is {}, and the cpuset controller is not in the v2 hierarchy \
+             (systemd.unified_cgroup_hierarchy=1, cgroup_no_v1=cpuset)",
+            layout(mounts)
+        );
+        let needs = Needs::options(&["CPUSETS"]);
+        return Err(sources.why(&Unknown::new(Why::Absent, text), &needs));
+    };
+    let directory = &mount.directory;
+    if mount.has("ro") {
+        return refuse(Why::NotApplicable, format!("{directory} is mounted read-only"));
+    }
+    // The root of the machine's hierarchy has no type.
+    if !sources.root.exists(&format!("{directory}/cgroup.type"))? {
+        return Ok(directory.clone());
+    }
+    let own = sources.word(&format!("{directory}/cpuset.cpus.partition"));
+    match own.get().map(String::as_str) {
+        Some("root" | "isolated") => Ok(directory.clone()),
+        _ => {
+            let text =
+                format!("{directory} is the cgroup of a container, and no partition");
+            refuse(Why::NotApplicable, text)
+        }
+    }
 }
 
 fn partition(sources: &Sources, cpuset: &Cpuset) -> Fact<String> {
@@ -248,6 +301,36 @@ mod tests {
         assert_eq!(cgroup.cpuset.value().unwrap_err().code, Why::Absent);
         let cgroup = read(&[]);
         assert_eq!(cgroup.layout.value().unwrap_err().code, Why::Absent);
+    }
+
+    /// Check where partitions can be created: not in v1 or hybrid hierarchies, not in one that is
+    /// read-only, not in the cgroup of a container unless that is a partition itself.
+    #[test]
+    fn partitions() {
+        const HYBRID: &str = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+                              cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+        let read_only = V2.replace(" rw", " ro");
+        let v2 = ("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n");
+        let typed = ("/sys/fs/cgroup/cgroup.type", "domain\n");
+        let member = ("/sys/fs/cgroup/cpuset.cpus.partition", "member\n");
+        let isolated = ("/sys/fs/cgroup/cpuset.cpus.partition", "isolated\n");
+        let unified = ("/sys/fs/cgroup/unified/cgroup.controllers", "cpuset\n");
+        for (mounts, files, expected) in [
+            (V2, vec![v2], Ok("/sys/fs/cgroup")),
+            (V2, vec![], Err(Why::Absent)),
+            (V2, vec![v2, typed, member], Err(Why::NotApplicable)),
+            (V2, vec![v2, typed, isolated], Ok("/sys/fs/cgroup")),
+            (&read_only, vec![v2], Err(Why::NotApplicable)),
+            (HYBRID, vec![], Err(Why::Absent)),
+            (HYBRID, vec![unified], Ok("/sys/fs/cgroup/unified")),
+            ("proc /proc proc rw 0 0\n", vec![], Err(Why::Absent)),
+        ] {
+            let mut all = vec![(mounts::FILE, mounts)];
+            all.extend(&files);
+            let found = read(&all).partitions;
+            let found = found.value().map(String::as_str).map_err(|why| why.code);
+            assert_eq!(found, expected, "{mounts} {files:?}");
+        }
     }
 
     /// Check that invalid contents of the cpuset are an error.

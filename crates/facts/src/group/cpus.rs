@@ -13,7 +13,7 @@ use units::{Cpu, CpuSet};
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::group::tick;
-use crate::sources::Sources;
+use crate::sources::{RELEASE, Sources};
 
 /// Simultaneous multithreading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ group! {
         allowed: CpuSet,
         /// CPUs without load balancing (`isolcpus=`, isolated cpusets).
         isolated: CpuSet,
+        /// Whether `isolcpus=` is supported.
+        isolcpus: bool,
         /// Online CPUs for all other tasks of the kernel: neither isolated nor `nohz_full`.
         housekeeping: CpuSet,
         /// Simultaneous multithreading.
@@ -52,6 +54,7 @@ group! {
 
 const DIR: &str = "/sys/devices/system/cpu";
 const STATUS: &str = "/proc/self/status";
+const CPU_ISOLATION: &str = "CPU_ISOLATION";
 const CPUINFO: &str = "/proc/cpuinfo";
 const NODES: &str = "/sys/devices/system/node";
 /// The CPUs in isolated cpusets (since 6.8), by mount point of the v2 hierarchy.
@@ -74,6 +77,7 @@ impl Cpus {
             present: listed("present"),
             allowed: allowed(sources),
             housekeeping: housekeeping(sources, &online, &isolated),
+            isolcpus: isolcpus(sources),
             smt: smt(sources),
             cores: siblings(&["thread_siblings_list", "thread_siblings"]),
             packages: siblings(&[
@@ -154,6 +158,15 @@ fn isolated(sources: &Sources) -> Fact<CpuSet> {
         }
     }
     boot
+}
+
+/// Whether CPUs can be isolated at boot; before 4.15 this was not an option of the kernel.
+fn isolcpus(sources: &Sources) -> Fact<bool> {
+    if sources.at_least(4, 15) == Some(false) {
+        return Fact::known(true, RELEASE);
+    }
+    let built = sources.config.as_ref().map(|config| config.is_set(CPU_ISOLATION));
+    Fact::of(built.map_err(Clone::clone), sources.option_source(CPU_ISOLATION))
 }
 
 /// The online CPUs that are neither isolated nor `nohz_full`. The kernel's own list (since 7.0)
@@ -315,6 +328,21 @@ mod tests {
         }
         let unsure = on(&[(&online, "0-3\n"), (&isolated, "3\n")]);
         assert!(unsure.housekeeping.get().is_none());
+    }
+
+    /// Check when `isolcpus=` is supported: always in old kernels, else as configured, or unknown.
+    #[test]
+    fn support_of_isolcpus() {
+        let on = |release, config: Option<&str>| {
+            let file = format!("/boot/config-{release}");
+            let mut files = vec![("/proc/sys/kernel/osrelease", release)];
+            files.extend(config.map(|config| (file.as_str(), config)));
+            Cpus::read(&tree(&files).sources()).isolcpus.get().copied()
+        };
+        assert_eq!(on("4.9.0", Some("CONFIG_SMP=y\n")), Some(true));
+        assert_eq!(on("6.1.0", Some("CONFIG_CPU_ISOLATION=y\n")), Some(true));
+        assert_eq!(on("6.1.0", Some("CONFIG_SMP=y\n")), Some(false));
+        assert_eq!(on("6.1.0", None), None);
     }
 
     /// Check that CPUs of isolated cpusets are included if they can be read.

@@ -2,18 +2,23 @@
 //!
 //! From `/proc/irq/default_smp_affinity`, a mask that applies to interrupts that are requested
 //! later; handlers run as threads with `PREEMPT_RT`, or with the boot parameter `threadirqs` (since
-//! 2.6.39). The affinity of single interrupts, and drivers that request threads themselves, are not
-//! included.
+//! 2.6.39). Drivers that request threads themselves, and the affinity of single interrupts, are not
+//! included, except for those whose affinity the kernel sets itself: managed ones of devices with
+//! several queues, and per-CPU ones. Their `smp_affinity_list` has no write permission since about
+//! 6.12 (`register_irq_proc` in `kernel/irq/proc.c`).
 
 use units::CpuSet;
 
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::format::command_line;
 use crate::format::interrupts::Interrupts;
+use crate::format::mounts::{Mount, Mounts};
 use crate::group::kernel;
 use crate::sources::Sources;
 
+const IRQS: &str = "/proc/irq";
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
+const FIXED: &str = "/proc/irq/*/smp_affinity_list (permissions)";
 const VERSION: &str = "/proc/version";
 const FORCED_THREADING: &str = "IRQ_FORCED_THREADING";
 
@@ -26,6 +31,8 @@ group! {
         default_affinity: CpuSet,
         /// Whether all handlers run as threads.
         threaded: bool,
+        /// Interrupts whose affinity cannot be changed.
+        fixed: Vec<u32>,
     }
 }
 
@@ -35,6 +42,7 @@ impl Irq {
             timer: Fact::of(timer(sources), Interrupts::FILE),
             default_affinity: Fact::of(sources.mask(DEFAULT_AFFINITY), DEFAULT_AFFINITY),
             threaded: threaded(sources),
+            fixed: Fact::of(fixed(sources), FIXED),
         }
     }
 }
@@ -51,6 +59,31 @@ fn timer(sources: &Sources) -> Result<String, Unknown> {
         return Err(Unknown::new(Why::NotApplicable, text));
     }
     Ok(names.join(", "))
+}
+
+/// The interrupts whose affinity cannot be changed. That there is none is known only if the kernel
+/// sets the permissions for sure.
+fn fixed(sources: &Sources) -> Result<Vec<u32>, Unknown> {
+    let mounts = Mounts::read(sources.root);
+    let is_protected = |mount: &Mount| mount.directory == IRQS && mount.has("ro");
+    if mounts.is_ok_and(|mounts| mounts.of_kind("proc").any(is_protected)) {
+        let text = format!("{IRQS} is mounted read-only (a container)");
+        return Err(Unknown::new(Why::NotApplicable, text));
+    }
+    let text = sources.root.text(Interrupts::FILE)?;
+    let interrupts = Interrupts::parse(&text, Interrupts::FILE)?;
+    let numbers = interrupts.lines().iter().filter_map(|line| line.label.parse().ok());
+    let mut fixed = Vec::new();
+    for number in numbers {
+        if sources.root.is_read_only(&format!("{IRQS}/{number}/smp_affinity_list"))? {
+            fixed.push(number);
+        }
+    }
+    if fixed.is_empty() && sources.at_least(6, 13) != Some(true) {
+        let text = "kernels before 6.13 may not show which interrupts these are";
+        return Err(Unknown::new(Why::TooOld, text));
+    }
+    Ok(fixed)
 }
 
 fn threaded(sources: &Sources) -> Fact<bool> {
@@ -71,7 +104,8 @@ fn threaded(sources: &Sources) -> Fact<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_tree::tree;
+    use crate::test_tree::{tree, tree_with_permissions};
+    use crate::tree::root::Root;
 
     const RELEASE: (&str, &str) = ("/proc/sys/kernel/osrelease", "6.1.0");
     const CONFIG: &str = "/boot/config-6.1.0";
@@ -79,6 +113,45 @@ mod tests {
     fn read(files: &[(&str, &str)]) -> Irq {
         let files: Vec<_> = [RELEASE].iter().chain(files).copied().collect();
         Irq::read(&tree(&files).sources())
+    }
+
+    /// Check that interrupts without a write permission are those that are fixed, that their absence
+    /// is known of new kernels only, and that a container's read-only files are not interrupts' own.
+    #[test]
+    fn fixed() {
+        const LINES: &str = "      CPU0 CPU1\n 24: 0 1 IO-APIC 5-edge a\n 36: 0 7 MSI 1-edge b\n\
+                             LOC: 1 1 Local timer interrupts\n";
+        const LIST: &str = "/proc/irq/36/smp_affinity_list";
+        let read = |release, read_only: Option<&[&str]>, mounts| {
+            let files = [
+                ("/proc/sys/kernel/osrelease", release),
+                (Interrupts::FILE, LINES),
+                ("/proc/self/mounts", mounts),
+            ];
+            Irq::read(&tree_with_permissions(&files, read_only).sources()).fixed
+        };
+        let proc = "proc /proc proc rw 0 0\n";
+        let docker = "proc /proc proc rw 0 0\nproc /proc/irq proc ro,nosuid 0 0\n";
+        let code = |fact: Fact<Vec<u32>>| fact.value().map_err(|why| why.code).cloned();
+        assert_eq!(code(read("6.18.0", Some(&[LIST]), proc)), Ok(vec![36]));
+        assert_eq!(code(read("6.12.0", Some(&[LIST]), proc)), Ok(vec![36]));
+        assert_eq!(code(read("6.18.0", Some(&[]), proc)), Ok(vec![]));
+        assert_eq!(code(read("6.1.0", Some(&[]), proc)), Err(Why::TooOld));
+        assert_eq!(code(read("6.18.0", None, proc)), Err(Why::NotRecorded));
+        assert_eq!(code(read("6.18.0", Some(&[]), docker)), Err(Why::NotApplicable));
+    }
+
+    /// Check that a recorded tree has the permissions of the files of this machine.
+    #[test]
+    fn recorded_permissions() {
+        let dir = tempfile::tempdir().unwrap();
+        let live = Root::live();
+        crate::record(&live, dir.path()).unwrap();
+        let value = |root: &Root| {
+            let fixed = Irq::read(&Sources::read(root)).fixed;
+            fixed.value().cloned().map_err(|why| why.code)
+        };
+        assert_eq!(value(&Root::tree(dir.path()).unwrap()), value(&live));
     }
 
     /// Check masks of one and several words, and an invalid one.

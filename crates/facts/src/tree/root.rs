@@ -6,7 +6,7 @@
 //! manifest may be missing: then files that are not there did not exist on the machine.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -36,6 +36,10 @@ const LOG_MAX: usize = 1 << 20;
 struct Manifest {
     format: u32,
     unreadable: BTreeMap<String, Unknown>,
+    /// The files without a write permission, of those whose permissions facts use; `None` in older
+    /// trees.
+    #[serde(default)]
+    read_only: Option<BTreeSet<String>>,
 }
 
 impl Manifest {
@@ -57,7 +61,7 @@ impl Manifest {
 #[derive(Debug)]
 enum Base {
     Live,
-    Tree { tree: Tree, unreadable: BTreeMap<String, Unknown> },
+    Tree { tree: Tree, manifest: Manifest },
 }
 
 /// The root of the files, with a cache of all files that were read.
@@ -65,12 +69,17 @@ enum Base {
 pub struct Root {
     base: Base,
     cache: RefCell<BTreeMap<String, Result<Vec<u8>, Unknown>>>,
+    read_only: RefCell<BTreeSet<String>>,
 }
 
 impl Root {
     /// The machine on which this process runs.
     pub fn live() -> Self {
-        Self { base: Base::Live, cache: RefCell::default() }
+        Self::of(Base::Live)
+    }
+
+    fn of(base: Base) -> Self {
+        Self { base, cache: RefCell::default(), read_only: RefCell::default() }
     }
 
     /// A tree that was recorded by [`Root::record`], or written manually.
@@ -90,8 +99,7 @@ impl Root {
         }
         let manifest = Manifest::read(&tree)
             .map_err(|why| Error::new(Kind::Tree, &dir.join(MANIFEST), why))?;
-        let base = Base::Tree { tree, unreadable: manifest.unreadable };
-        Ok(Self { base, cache: RefCell::default() })
+        Ok(Self::of(Base::Tree { tree, manifest }))
     }
 
     /// Whether this is the live machine.
@@ -194,6 +202,30 @@ impl Root {
         }
     }
 
+    /// Whether a file has no write permission, not even for root. The file is not read.
+    ///
+    /// # Errors
+    /// Why that is unknown.
+    pub(crate) fn is_read_only(&self, path: &str) -> Result<bool, Unknown> {
+        match &self.base {
+            Base::Live => {
+                let about = fs::metadata(path).map_err(|why| self.reason(path, &why))?;
+                let is_read_only = about.permissions().readonly();
+                if is_read_only {
+                    self.read_only.borrow_mut().insert(path.to_owned());
+                }
+                Ok(is_read_only)
+            }
+            Base::Tree { manifest, .. } => {
+                let recorded = manifest.read_only.as_ref().ok_or_else(|| {
+                    let text = "the recorded tree has no permissions of files";
+                    Unknown::new(Why::NotRecorded, text)
+                })?;
+                Ok(recorded.contains(path))
+            }
+        }
+    }
+
     /// The names in a directory, sorted.
     ///
     /// # Errors
@@ -229,7 +261,11 @@ impl Root {
             let written = tree.write(path, bytes);
             written.map_err(|why| Error::new(Kind::Record, &full_path(), why))
         };
-        let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new() };
+        let read_only = match &self.base {
+            Base::Live => Some(self.read_only.borrow().clone()),
+            Base::Tree { manifest, .. } => manifest.read_only.clone(),
+        };
+        let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new(), read_only };
         for (path, found) in self.cache.borrow().iter() {
             match found {
                 Ok(bytes) => write(path, &redact(path, bytes))?,
@@ -261,8 +297,8 @@ impl Root {
 
     /// Converts an error of the file system into the reason for an unknown value.
     fn reason(&self, path: &str, error: &std::io::Error) -> Unknown {
-        if let Base::Tree { unreadable, .. } = &self.base {
-            if let Some(unknown) = unreadable.get(path) {
+        if let Base::Tree { manifest, .. } = &self.base {
+            if let Some(unknown) = manifest.unreadable.get(path) {
                 return unknown.clone();
             }
         }

@@ -111,21 +111,18 @@ fn steps(cpus: &CpuSet, mount: &Path, own: Task) -> [Change; 6] {
     ]
 }
 
-/// The mount point of the v2 hierarchy, if it has the cpuset controller.
+/// The mount point of the v2 hierarchy, if a partition can be created there.
 fn mount(facts: &Facts) -> Result<PathBuf, Error> {
     let refuse =
         |why: Cause| Error::new(Kind::NoSetting, "no isolated partition").caused_by(why);
-    let layout = facts.cgroup.layout.value().map_err(|why| refuse(why.clone().into()))?;
-    let places = MOUNTS.map(PathBuf::from);
-    let has_cpuset = |place: &PathBuf| {
-        std::fs::read_to_string(place.join("cgroup.controllers"))
-            .is_ok_and(|text| text.split_whitespace().any(|name| name == "cpuset"))
-    };
-    places.into_iter().find(has_cpuset).ok_or_else(|| {
-        let why = format!(
-            "the cgroup layout is {layout}, and the cpuset controller is not in the v2 hierarchy \
-             (systemd.unified_cgroup_hierarchy=1, cgroup_no_v1=cpuset)"
-        );
-        refuse(why.into())
-    })
+    let found = facts.cgroup.partitions.value();
+    let mount = PathBuf::from(found.map_err(|why| refuse(why.clone().into()))?);
+    match MOUNTS.iter().any(|known| Path::new(known) == mount) {
+        true => Ok(mount),
+        false => {
+            let (found, expected) = (mount.display(), MOUNTS.join(" or "));
+            let why = format!("cgroup v2 is mounted on {found}; expected {expected}");
+            Err(refuse(why.into()))
+        }
+    }
 }

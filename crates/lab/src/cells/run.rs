@@ -20,7 +20,7 @@ pub struct Run<'a> {
 }
 
 /// Receives the progress of a run.
-pub trait Observer {
+pub trait CellObserver {
     /// A slow step begins, described in a line.
     fn say(&mut self, text: &str);
     /// Cells have started or ended, or a second has passed.

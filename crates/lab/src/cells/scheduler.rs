@@ -13,7 +13,7 @@ use recording::{Cell, Code, Doubt, Ending, Mode};
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::progress::Tracker;
-use crate::cells::run::{Observer, Run, Step};
+use crate::cells::run::{CellObserver, Run, Step};
 use crate::error::Error;
 
 /// The interval of progress reports while no cell starts or ends.
@@ -36,7 +36,7 @@ impl Lab {
         &self,
         plans: &[CellPlan],
         run: Run<'_>,
-        observer: &mut dyn Observer,
+        observer: &mut dyn CellObserver,
     ) -> Result<Vec<Cell>, Error> {
         let prepared = self.prepare(plans, &run, &mut |text| observer.say(text))?;
         let mut cells = self.work(&prepared, run, observer)?;
@@ -48,7 +48,7 @@ impl Lab {
         &self,
         prepared: &[Prepared],
         run: Run<'_>,
-        observer: &mut dyn Observer,
+        observer: &mut dyn CellObserver,
     ) -> Result<Vec<Cell>, Error> {
         let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
         let next = AtomicUsize::new(0);
@@ -123,7 +123,7 @@ impl Results {
         &mut self,
         received: &Receiver<Event>,
         next: &AtomicUsize,
-        observer: &mut dyn Observer,
+        observer: &mut dyn CellObserver,
     ) {
         loop {
             match received.recv_timeout(INTERVAL) {
@@ -140,7 +140,7 @@ impl Results {
     }
 
     /// Reports a step that concerns several cells once.
-    fn step(&mut self, index: usize, step: Step, observer: &mut dyn Observer) {
+    fn step(&mut self, index: usize, step: Step, observer: &mut dyn CellObserver) {
         let text = match step {
             Step::Boots => return self.tracker.boots(index),
             Step::Waits => "waiting for another process that runs this cell".to_owned(),
@@ -211,7 +211,7 @@ mod tests {
         running: usize,
     }
 
-    impl Observer for Recorder {
+    impl CellObserver for Recorder {
         fn say(&mut self, text: &str) {
             self.reported.push(text.to_owned());
         }

@@ -1,5 +1,5 @@
-//! The observer of a measurement: under which conditions it runs, what it reports as it happens,
-//! and the waits during which it reports progress.
+//! A measurement as it is seen from outside: under which conditions it runs, what it reports as it
+//! happens, and the waits during which it reports progress.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -40,7 +40,7 @@ impl Control {
 
 /// What a measurement reports while it runs.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub enum Notice<'a> {
     /// Progress of an activity, once in each period.
     Progress {
         /// Its name.
@@ -68,30 +68,22 @@ pub enum Event<'a> {
     NeverReturns(Nanos),
 }
 
-/// Receives the events of a measurement.
-pub trait Observer {
-    /// Handles an event.
-    fn event(&mut self, event: Event<'_>);
-}
+/// Receives what a measurement reports.
+pub type Listener<'a> = dyn FnMut(Notice<'_>) + 'a;
 
-/// Ignores all events.
-#[derive(Debug, Clone, Copy)]
-pub struct Silent;
+/// A [`Listener`] that ignores everything.
+pub fn ignore(_: Notice<'_>) {}
 
-impl Observer for Silent {
-    fn event(&mut self, _: Event<'_>) {}
-}
-
-/// A measurement's conditions and its observer.
+/// A measurement's conditions and its listener.
 pub(crate) struct Watch<'a> {
     pub(crate) control: &'a Control,
-    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) listener: &'a mut Listener<'a>,
 }
 
 impl Watch<'_> {
     /// Reports progress.
     pub(crate) fn progress(&mut self, activity: &str, passed: Nanos, whole: Nanos) {
-        self.observer.event(Event::Progress { activity, passed, whole });
+        (self.listener)(Notice::Progress { activity, passed, whole });
     }
 
     /// Sleeps from `begin` to `until` (`CLOCK_MONOTONIC_RAW`) or until the stop request, and

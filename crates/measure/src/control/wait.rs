@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use crate::control::observer::{Control, Observer, Watch};
+use crate::control::observer::{Control, Listener, Watch};
 use crate::time::counter;
 use crate::{Error, check_length};
 
@@ -26,12 +26,12 @@ impl Wait {
     pub fn pass(
         self,
         control: &Control,
-        observer: &mut dyn Observer,
+        listener: &mut Listener<'_>,
         activity: &str,
     ) -> bool {
         let begin = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         let until = begin.saturating_add(self.length);
-        Watch { control, observer }.sleep(activity, begin, until);
+        Watch { control, listener }.sleep(activity, begin, until);
         control.stop.is_requested()
     }
 }
@@ -41,7 +41,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use super::*;
-    use crate::Silent;
+    use crate::ignore;
 
     /// Check that it waits for its time, and not at all after the stop request.
     #[test]
@@ -49,7 +49,7 @@ mod tests {
         let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         let control = Control::new().unwrap();
         let pass =
-            |length| Wait::new(length).unwrap().pass(&control, &mut Silent, "waiting");
+            |length| Wait::new(length).unwrap().pass(&control, &mut ignore, "waiting");
         let begin = now();
         assert!(!pass(Nanos::from_millis(5)));
         assert!(now() >= begin + Nanos::from_millis(5));

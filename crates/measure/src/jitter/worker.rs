@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use units::Nanos;
 
 use crate::Error;
-use crate::control::observer::{Event, Watch};
+use crate::control::observer::{Notice, Watch};
 use crate::control::stop::Stop;
 use crate::time::counter;
 
@@ -69,7 +69,7 @@ impl WorkerMonitor {
         let began = Instant::now();
         while !(has_reported || self.has_reported()) {
             if began.elapsed() >= Duration::from(patience) {
-                watch.observer.event(Event::NeverReturns(patience));
+                (watch.listener)(Notice::NeverReturns(patience));
             }
         }
         look(watch);
@@ -94,24 +94,14 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::{Control, Observer, Silent};
-
-    /// Ends the thread when it is reported that it does not return.
-    struct Patient(Option<Worker>);
-
-    impl Observer for Patient {
-        fn event(&mut self, event: Event<'_>) {
-            assert!(matches!(event, Event::NeverReturns(_)));
-            self.0 = None;
-        }
-    }
+    use crate::{Control, ignore};
 
     /// Check that the wait ends when the thread reports, and again when it ends; and that a thread
     /// that does neither is reported after its duration, and after the stop request.
     #[test]
     fn waits_for_both() {
         let control = Control::new().unwrap();
-        let mut watch = Watch { control: &control, observer: &mut Silent };
+        let mut watch = Watch { control: &control, listener: &mut ignore };
         let (worker, mut ends) = Worker::pair(control.stop.clone()).unwrap();
         let (report, told) = channel();
         let thread = std::thread::spawn(move || worker.report(&report, 7));
@@ -124,11 +114,16 @@ mod tests {
             let control = Control::new().unwrap();
             let (worker, mut ends) = Worker::pair(control.stop.clone()).unwrap();
             control.stop.flag().store(is_told, Ordering::Relaxed);
-            let mut patient = Patient(Some(worker));
-            let mut watch = Watch { control: &control, observer: &mut patient };
+            // Ended when it is reported that it does not return.
+            let mut worker = Some(worker);
+            let mut end = |notice: Notice<'_>| {
+                assert!(matches!(notice, Notice::NeverReturns(_)));
+                worker = None;
+            };
+            let mut watch = Watch { control: &control, listener: &mut end };
             let length = (!is_told).then_some(Nanos::from_millis(1));
             ends.wait(&mut watch, length, Nanos::from_millis(1), |_| {});
-            assert!(patient.0.is_none());
+            assert!(worker.is_none());
         }
     }
 }

@@ -9,10 +9,10 @@ use std::fmt::Write;
 use recording::Recording;
 use stats::{Metric, Summary, Unit};
 
-/// The metrics of a recording, and when it was taken.
-pub fn prometheus_text(recording: &Recording) -> String {
+/// The metrics of a recording with this summary, and when it was taken.
+pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
     let mut text = String::new();
-    let metrics = stats::metrics(&Summary::of(recording));
+    let metrics = stats::metrics(summary);
     let mut groups: BTreeMap<String, Vec<&Metric>> = BTreeMap::new();
     for metric in &metrics {
         groups.entry(name(metric)).or_default().push(metric);
@@ -73,7 +73,8 @@ mod tests {
     /// Check names, units, labels and values.
     #[test]
     fn noise() {
-        assert_snapshot!(prometheus_text(&example::noise(GUEST, 2)), @r#"
+        let noise = example::noise(GUEST, 2);
+        assert_snapshot!(prometheus_text(&noise, &Summary::of(&noise)), @r#"
         # HELP noisefloor_gap_max_seconds longest gap
         # TYPE noisefloor_gap_max_seconds gauge
         noisefloor_gap_max_seconds{cpu="0"} 0.0000058

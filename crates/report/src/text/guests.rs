@@ -221,12 +221,12 @@ mod tests {
     use recording::Body;
 
     use crate::example::{self, GUEST};
-    use crate::text;
+    use crate::text::text_of;
 
     /// Check `guests` with idle and busy guests, named and unnamed vCPUs.
     #[test]
     fn guests_of_a_host() {
-        assert_snapshot!(text(&example::guests(GUEST, 20)), @r#"
+        assert_snapshot!(text_of(&example::guests(GUEST, 20)), @r#"
     4 guests (1 Firecracker, 1 QEMU, 2 QEMU/KVM) with 5 vCPUs, observed for 10 s:
     CPU time 110 % of one CPU, 2687 wake-ups per second. 3 are idle.
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn guests_wide_and_none() {
         let mut wide = example::wide(example::guests(GUEST, 2));
-        assert_snapshot!(text(&wide), @r#"
+        assert_snapshot!(text_of(&wide), @r#"
     4 guests (1 Firecracker, 1 QEMU, 2 QEMU/KVM) with 4096 vCPUs, observed for 10 s:
     CPU time 4976 % of one CPU, 498,615,842 wake-ups per second. 4 are idle.
 
@@ -296,6 +296,6 @@ mod tests {
         if let Body::Guests { series, .. } = &mut wide.body {
             series.guests.clear();
         }
-        assert_snapshot!(text(&wide), @"No guest was observed for all of the 10 s.");
+        assert_snapshot!(text_of(&wide), @"No guest was observed for all of the 10 s.");
     }
 }

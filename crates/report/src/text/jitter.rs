@@ -136,11 +136,11 @@ fn length(unit: LengthUnit, length: u64) -> String {
 
 /// The results of a run and its doubts, below [`jitter_header`].
 pub fn jitter_close(
-    spec: &JitterSpec,
+    summary: &JitterSummary,
     series: &JitterSeries,
     reasons: &[Doubt],
 ) -> String {
-    results(&JitterSummary::of(spec, series), series.clock_hz) + &doubts(reasons)
+    results(summary, series.clock_hz) + &doubts(reasons)
 }
 
 fn results(summary: &JitterSummary, clock: TscHz) -> String {
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST};
-    use crate::text;
+    use crate::text::text_of;
 
     fn spec(recording: &mut Recording) -> (&mut JitterSpec, &mut JitterSeries) {
         let Body::Jitter { spec, series } = &mut recording.body else { panic!() };
@@ -193,7 +193,7 @@ mod tests {
     /// Check `jitter` without options.
     #[test]
     fn jitter_of_a_guest() {
-        assert_snapshot!(text(&example::jitter(GUEST)), @r#"
+        assert_snapshot!(text_of(&example::jitter(GUEST)), @r#"
     Jitter: the time of a test's slowest loop minus that of its fastest; a loop is
     one execution of the workload
       workload  tif: random reads and writes in an array of 1 KB
@@ -236,7 +236,7 @@ mod tests {
         (spec.fifo, series.plan.duration_ns) = (None, None);
         (spec.tests, series.plan.tests) = (Some(1), Some(1));
         series.tests.clear();
-        assert_snapshot!(text(&recording), @r#"
+        assert_snapshot!(text_of(&recording), @r#"
     Jitter: the time of a test's slowest loop minus that of its fastest; a loop is
     one execution of the workload
       workload  exec:/a/very/long/path/to/the/users/own/library/of/workloads/

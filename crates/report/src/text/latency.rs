@@ -140,12 +140,12 @@ mod tests {
 
     use crate::example::latency as latency_example;
     use crate::example::{self, GUEST, METAL};
-    use crate::text;
+    use crate::text::text_of;
 
     /// Check `latency` of ordinary tasks in a guest.
     #[test]
     fn latency_of_a_guest() {
-        assert_snapshot!(text(&latency_example::latency(GUEST, 2)), @r#"
+        assert_snapshot!(text_of(&latency_example::latency(GUEST, 2)), @r#"
     Timer wake-up latency of an ordinary task on CPUs 0,1: clock_nanosleep every
     1 ms for 2 s.
 
@@ -174,7 +174,7 @@ mod tests {
     /// Check `latency` of real-time tasks on many CPUs, with wide numbers.
     #[test]
     fn latency_of_many() {
-        assert_snapshot!(text(&example::wide(latency_example::latency(METAL, 30))), @r#"
+        assert_snapshot!(text_of(&example::wide(latency_example::latency(METAL, 30))), @r#"
     Timer wake-up latency of a real-time task (SCHED_FIFO, priority 80) on CPUs
     0-29: clock_nanosleep every 1 ms for 206 min.
 

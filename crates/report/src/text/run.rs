@@ -183,12 +183,12 @@ mod tests {
     use insta::assert_snapshot;
 
     use crate::example::{self, GUEST, METAL};
-    use crate::text;
+    use crate::text::text_of;
 
     /// Check `run` with traced events.
     #[test]
     fn run_with_interruptions() {
-        assert_snapshot!(text(&example::run(GUEST)), @r"
+        assert_snapshot!(text_of(&example::run(GUEST)), @r"
     ./compute --size 8 ended with exit code 3 after 10.0 s, on CPU 1 (the one with
     the fewest interrupts since boot), as a real-time task (SCHED_FIFO, priority
     99).
@@ -231,7 +231,7 @@ mod tests {
     /// Check `run` of a long command that was killed, without tracing.
     #[test]
     fn run_without_interruptions() {
-        assert_snapshot!(text(&example::run(METAL)), @r"
+        assert_snapshot!(text_of(&example::run(METAL)), @r"
     ./a-name-of-a-program-that-is-long ./a-name-of-a-program-that-is-long
     ./a-name-of-a-program-that-is-long ./a-name-of-a-program-that-is-long
     ./a-name-of-a-program-that-is-long ./a-name-of-a-program-th… was killed by

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use recording::{Body, End, Policy, Recording, SlicesSeries, SlicesSpec, Source};
+use recording::{Doubt, End, Policy, SlicesSeries, SlicesSpec, Source};
 use stats::{
     ClassicLine, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,
 };
@@ -257,11 +257,7 @@ fn woken(summary: &SlicesSummary) -> String {
 
 /// The lines that the 2009 report's program would have printed, with the exact numbers beside
 /// them.
-pub fn slices_classic(recording: &Recording) -> String {
-    let Body::Slices { spec, series } = &recording.body else {
-        return String::new();
-    };
-    let summary = SlicesSummary::of(recording.facts.tick.hz.get().copied(), spec, series);
+pub fn slices_classic(summary: &SlicesSummary, reasons: &[Doubt]) -> String {
     let mut text = String::new();
     for line in &summary.classic {
         let ClassicLine { avg_slice_ms, utime_us, slice_ns, cpu_ns, wall_ns } = line;
@@ -278,21 +274,24 @@ pub fn slices_classic(recording: &Recording) -> String {
         text.push('\n');
         text.push_str(&paragraph("", CLASSIC));
     }
-    text + &doubts(&recording.doubts)
+    text + &doubts(reasons)
 }
 
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
 
+    use recording::Recording;
+    use stats::Summary;
+
     use super::slices_classic;
     use crate::example::{self, GUEST, MUTE};
-    use crate::text;
+    use crate::text::text_of;
 
     /// Check `slices` with a variant and traced switches.
     #[test]
     fn traced() {
-        assert_snapshot!(text(&example::slices(GUEST, true)), @r#"
+        assert_snapshot!(text_of(&example::slices(GUEST, true)), @r#"
     Time slices of 16 spinners and 2 sleepers (1 ms at a time) on CPUs 0,1; 450 ms
     per variant.
 
@@ -340,7 +339,7 @@ mod tests {
     /// Check that without tracing, causes and single slices are reported as unknown.
     #[test]
     fn not_traced() {
-        assert_snapshot!(text(&example::slices(GUEST, false)), @r#"
+        assert_snapshot!(text_of(&example::slices(GUEST, false)), @r#"
     Time slices of 16 spinners and 2 sleepers (1 ms at a time) on CPUs 0,1; 450 ms
     per variant.
 
@@ -385,7 +384,11 @@ mod tests {
     /// Check the 2009 report's columns; if the tick rate is unknown, there are none.
     #[test]
     fn classic() {
-        assert_snapshot!(slices_classic(&example::slices(GUEST, true)), @r#"
+        let classic = |recording: &Recording| {
+            let Summary::Slices(summary) = Summary::of(recording) else { panic!() };
+            slices_classic(&summary, &recording.doubts)
+        };
+        assert_snapshot!(classic(&example::slices(GUEST, true)), @r#"
     avg slice:  0.00 utime: 16000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
     avg slice:  1.00 utime: 20000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
     avg slice:  0.25 utime: 17000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
@@ -394,6 +397,6 @@ mod tests {
     mean user time in microseconds, in whole ticks. "exactly": mean slice and mean
     CPU time of a process, and the length of the sample.
     "#);
-        assert_eq!(slices_classic(&example::slices(MUTE, true)), "");
+        assert_eq!(classic(&example::slices(MUTE, true)), "");
     }
 }

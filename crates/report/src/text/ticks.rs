@@ -115,8 +115,8 @@ fn most_ticking(
 }
 
 /// The lines below the last interval: what the rates mean, and the doubts.
-pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> String {
-    close(facts, &TicksSummary::of_series(series)) + &doubts(reasons)
+pub fn ticks_close(facts: &Facts, summary: &TicksSummary, reasons: &[Doubt]) -> String {
+    close(facts, summary) + &doubts(reasons)
 }
 
 fn close(facts: &Facts, summary: &TicksSummary) -> String {

@@ -132,12 +132,12 @@ mod tests {
     use recording::Body;
 
     use crate::example::{self, GUEST};
-    use crate::text;
+    use crate::text::text_of;
 
     /// Check `wakers` of a whole machine.
     #[test]
     fn wakers_of_a_desktop() {
-        assert_snapshot!(text(&example::wakers(GUEST, 20)), @r#"
+        assert_snapshot!(text_of(&example::wakers(GUEST, 20)), @r#"
     Wake-ups in 5 s: the most frequent threads, their run time, and the threads that
     they preempt.
 
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn wakers_wide_and_none() {
         let mut wide = example::wide(example::wakers(GUEST, 1));
-        assert_snapshot!(text(&wide), @r#"
+        assert_snapshot!(text_of(&wide), @r#"
     Wake-ups of the threads of process 4194303, or by them, on 300 CPUs
     (0,2,4,6,8,10,12,14,16,18,20,...) in 5 s: the most frequent threads, their run
     time, and the threads that they preempt.
@@ -182,7 +182,7 @@ mod tests {
         if let Body::Wakers { series, .. } = &mut wide.body {
             series.threads.clear();
         }
-        assert_snapshot!(text(&wide), @r#"
+        assert_snapshot!(text_of(&wide), @r#"
     No wake-ups of the threads of process 4194303, or by them, on 300 CPUs
     (0,2,4,6,8,10,12,14,16,18,20,...) in 5 s.
     "#);

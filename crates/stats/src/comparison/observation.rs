@@ -21,15 +21,21 @@ pub(crate) struct Observation {
 
 impl Observation {
     pub(crate) fn of(recording: &Recording) -> Self {
-        let noise = recording.body.noise().map(Self::of_noise);
-        match (noise, &recording.body) {
-            (Some(noise), Body::Check { series, .. }) => {
-                let ticks = Summary::Ticks(TicksSummary::of_series(&series.rest));
-                Self { metrics: [metrics(&ticks), noise.metrics].concat(), ..noise }
-            }
-            (Some(noise), _) => noise,
-            (None, _) => Self::of_summary(&Summary::of(recording)),
-        }
+        Self::of_gaps(recording)
+            .unwrap_or_else(|| Self::of_summary(&Summary::of(recording)))
+    }
+
+    /// The same of a recording whose summary is known.
+    pub(crate) fn with_summary(recording: &Recording, summary: &Summary) -> Self {
+        Self::of_gaps(recording).unwrap_or_else(|| Self::of_summary(summary))
+    }
+
+    /// Of a recording with gaps of busy CPUs: without the parts of a summary that are not compared.
+    fn of_gaps(recording: &Recording) -> Option<Self> {
+        let noise = Self::of_noise(recording.body.noise()?);
+        let Body::Check { series, .. } = &recording.body else { return Some(noise) };
+        let ticks = Summary::Ticks(TicksSummary::of_series(&series.rest));
+        Some(Self { metrics: [metrics(&ticks), noise.metrics].concat(), ..noise })
     }
 
     pub(crate) fn of_noise(series: &NoiseSeries) -> Self {

@@ -8,7 +8,7 @@ use units::{Cpu, Ppm};
 use crate::comparison::observation::Observation;
 use crate::comparison::{Quantity, variants};
 use crate::metrics::definition;
-use crate::{Metric, Unit};
+use crate::{Metric, Summary, Unit};
 
 /// The numbers of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,9 +50,10 @@ pub struct CulpritNumber {
 }
 
 impl RunNumbers {
-    /// The numbers of a recording.
-    pub fn of(recording: &Recording) -> Self {
-        let Observation { metrics, culprits } = Observation::of(recording);
+    /// The numbers of a recording with this summary.
+    pub fn of(recording: &Recording, summary: &Summary) -> Self {
+        let Observation { metrics, culprits } =
+            Observation::with_summary(recording, summary);
         let known = |values: Vec<(String, Option<Value>)>| {
             values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
         };
@@ -120,7 +121,7 @@ mod tests {
     fn the_same_set() {
         let text = include_str!("../../../recording/tests/golden/noise-1.json");
         let recording = Recording::from_json(text, "noise.json".as_ref()).unwrap();
-        let numbers = RunNumbers::of(&recording);
+        let numbers = RunNumbers::of(&recording, &Summary::of(&recording));
         let stored = serde_json::to_string(&numbers).unwrap();
         let read: RunNumbers = serde_json::from_str(&stored).unwrap();
         assert_eq!(read, numbers);

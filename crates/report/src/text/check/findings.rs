@@ -59,18 +59,26 @@ impl ActionText {
                     .to_owned()
             }
             Action::OnlyCpu => {
-                "there is one CPU only, which must be a housekeeping CPU".to_owned()
+                "there is one CPU only, which must run everything".to_owned()
             }
             Action::RemoveParameter => {
                 "remove it, or set what is named in its place".to_owned()
             }
             Action::Partition(cpu) => format!(
-                "noisefloor run -c {cpu} --partition COMMAND keeps other programs off \
+                "noisefloor run -c {cpu} --partition --require COMMAND keeps other programs off \
                  CPU {cpu} while COMMAND runs (root)"
             ),
             Action::MoveIrqs(cpu) => format!(
                 "noisefloor run -c {cpu} --irqs COMMAND moves it to other CPUs (root)"
             ),
+            Action::TryToMoveIrqs(cpu) => format!(
+                "noisefloor run -c {cpu} --irqs COMMAND moves it to other CPUs (root), or warns \
+                 that the kernel sets its affinity itself"
+            ),
+            Action::FixedIrq => {
+                "the kernel sets the affinity of this IRQ itself (a managed or per-CPU IRQ)"
+                    .to_owned()
+            }
             Action::Host => {
                 "steal time depends on the host, not on settings of the guest".to_owned()
             }
