@@ -327,13 +327,122 @@ mod tests {
     fn loss_to_programs() {
         let (json, finding) = changed("loss", |_| ());
         assert_eq!(json["numbers"]["mostly_programs"], true);
-        assert_eq!(finding.action, Some(Action::Partition(Cpu::new(0))));
+        // The recording does not say what is possible on the machine.
+        assert_eq!(finding.action, None);
         let less = |cpu: &mut CpuNoise| cpu.proc.waited_ns = Some(Nanos::from_millis(20));
         assert_eq!(changed("loss", less).0["numbers"]["mostly_programs"], false);
         let unknown = |cpu: &mut CpuNoise| cpu.proc.waited_ns = None;
-        let (json, finding) = changed("loss", unknown);
+        let (json, _) = changed("loss", unknown);
         assert_eq!(json["numbers"]["waited_ns"], Value::Null);
-        assert_eq!(finding.action, None);
+        assert_eq!(action_on(&[PARTITIONS], "loss", unknown), None);
+    }
+
+    /// A fact as JSON: its group, its name, and its value, or why it is unknown.
+    type Known = (&'static str, &'static str, Result<&'static str, &'static str>);
+
+    const PARTITIONS: Known = ("cgroup", "partitions", Ok("\"/sys/fs/cgroup\""));
+    const ISOLCPUS: Known = ("cpus", "isolcpus", Ok("true"));
+    const ONE_CPU: Known = ("cpus", "online", Ok("\"0\""));
+
+    /// The finding with that code on a machine with these facts, if CPU 0 is changed so.
+    fn on(known: &[Known], code: &str, change: impl Fn(&mut CpuNoise)) -> Finding {
+        let mut recording = golden();
+        change(&mut recording.body.noise_mut().unwrap().cpus[0]);
+        let mut facts = serde_json::to_value(&recording.facts).unwrap();
+        for (group, name, value) in known {
+            let key = format!("{group}.{name}");
+            let unknown = facts["unknown"].as_object_mut().unwrap();
+            unknown.remove(&key);
+            if let Err(code) = value {
+                unknown.insert(key, json!({"code": code, "text": "unknown"}));
+            }
+            let value =
+                value.map_or(Value::Null, |json| serde_json::from_str(json).unwrap());
+            facts[group][name] = value;
+        }
+        recording.facts = serde_json::from_value(facts).unwrap();
+        let is_it = |finding: &Finding| {
+            serde_json::to_value(&finding.rule).unwrap()["code"] == code
+        };
+        found(&recording).into_iter().find(is_it).unwrap()
+    }
+
+    fn action_on(
+        known: &[Known],
+        code: &str,
+        change: impl Fn(&mut CpuNoise),
+    ) -> Option<Action> {
+        on(known, code, change).action
+    }
+
+    fn isolcpus(cpus: &str) -> Option<Action> {
+        Some(Action::Isolcpus(cpus.parse().unwrap()))
+    }
+
+    /// Check that a partition is advised only where it can be created, and isolated CPUs only where
+    /// the kernel has them and another CPU is left.
+    #[test]
+    fn possible_isolation() {
+        let release = |release| ("kernel", "release", Ok(release));
+        let (old, middle) = (release("\"5.15.0\""), release("\"6.12.0\""));
+        let isolated = ("cpus", "isolated", Ok("\"1\""));
+        let hybrid = ("cgroup", "partitions", Err("absent"));
+        let partition = Some(Action::Partition(Cpu::new(0)));
+        for (known, action) in [
+            (&[PARTITIONS, ISOLCPUS][..], partition.clone()),
+            (&[PARTITIONS, ISOLCPUS, middle], partition),
+            (&[PARTITIONS, ISOLCPUS, middle, isolated], isolcpus("1")),
+            (&[PARTITIONS, ISOLCPUS, old], isolcpus("1")),
+            (&[hybrid, ISOLCPUS], isolcpus("1")),
+            (&[hybrid, ("cpus", "isolcpus", Ok("false"))], None),
+            (&[hybrid, ("cpus", "isolcpus", Err("absent"))], None),
+            (&[PARTITIONS, ISOLCPUS, ONE_CPU], Some(Action::OnlyCpu)),
+        ] {
+            assert_eq!(action_on(known, "loss", |_| ()), action, "{known:?}");
+        }
+        let none = |known: &[Known]| action_on(known, "no_isolated_cpus", |_| ());
+        assert_eq!(none(&[ISOLCPUS]), isolcpus("1"));
+        assert_eq!(none(&[("cpus", "isolcpus", Ok("false"))]), None);
+        assert_eq!(none(&[ISOLCPUS, ONE_CPU]), Some(Action::OnlyCpu));
+    }
+
+    /// Check that only interrupts that can be moved are to be moved.
+    #[test]
+    fn possible_moves() {
+        let Rule::Interrupts { cpu, interrupt } = on(&[], "interrupts", |_| ()).rule
+        else {
+            panic!("another rule")
+        };
+        assert!(interrupt.is_device(), "{interrupt:?}");
+        let own: &'static str = format!("[7, {}]", interrupt.line).leak();
+        for (known, action) in [
+            (("irq", "fixed", Ok("[7]")), Some(Action::MoveIrqs(cpu))),
+            (("irq", "fixed", Ok(own)), Some(Action::FixedIrq)),
+            (("irq", "fixed", Err("too_old")), Some(Action::TryToMoveIrqs(cpu))),
+            (("irq", "fixed", Err("not_applicable")), None),
+            (ONE_CPU, Some(Action::OnlyCpu)),
+        ] {
+            assert_eq!(action_on(&[known], "interrupts", |_| ()), action, "{known:?}");
+        }
+    }
+
+    /// Check that the tick is to be stopped only with a kernel that can, and tested only where it
+    /// stops.
+    #[test]
+    fn possible_stops() {
+        let cpus = |cpus: &str| cpus.parse().unwrap();
+        let (test, ticks) = ("sudo noisefloor nohz test", "noisefloor ticks");
+        for (full, action, next) in [
+            (Ok("\"1\""), Some(Action::UseNohzFull(cpus("1"))), test),
+            (Ok("\"\""), Some(Action::SetNohzFull(cpus("1"))), ticks),
+            // CPU 7 is offline.
+            (Ok("\"7\""), Some(Action::SetNohzFull(cpus("1"))), ticks),
+            (Err("not_configured"), Some(Action::NoNohzFull), ticks),
+            (Err("absent"), None, ticks),
+        ] {
+            let finding = on(&[("tick", "nohz_full", full)], "tick", |_| ());
+            assert_eq!((finding.action, &*finding.next), (action, next), "{full:?}");
+        }
     }
 
     /// Check that steal time of zero, and unread steal time, have no action.

@@ -16,9 +16,24 @@ use units::{escape, is_hidden, printable_lines};
 
 use crate::outcome::Failure;
 
+/// Sets the width of reports to that of the terminal, or to `COLUMNS` if that is set. `run` prints
+/// its report to standard error.
+pub(crate) fn fit_terminal(is_on_stderr: bool) {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = || match is_on_stderr {
+        true => terminal_size::terminal_size_of(io::stderr()),
+        false => terminal_size::terminal_size_of(io::stdout()),
+    };
+    let columns = set.or_else(|| size().map(|(width, _)| usize::from(width.0)));
+    // A terminal of unknown width has none.
+    if let Some(columns) = columns.filter(|&columns| columns > 0) {
+        ::report::set_width(columns);
+    }
+}
+
 /// Prints text to standard output; returns whether it is still read.
 pub(crate) fn print(text: &str) -> Result<bool, Failure> {
-    print_exactly(&for_people(text, is_ascii_only()))
+    print_exactly(&for_people(&::report::folded(text), is_ascii_only()))
 }
 
 /// Prints a JSON object to standard output.
@@ -30,7 +45,7 @@ pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
 /// Prints the content of a file to standard output: unchanged, but filtered on a terminal.
 pub(crate) fn print_content(text: &str) -> Result<bool, Failure> {
     match io::stdout().is_terminal() {
-        true => print(text),
+        true => print_exactly(&for_people(text, is_ascii_only())),
         false => print_exactly(text),
     }
 }
@@ -63,7 +78,7 @@ pub(crate) fn say(text: impl std::fmt::Display) {
 
 /// Prints lines of text to standard error.
 pub(crate) fn say_lines(text: &str) {
-    say_exactly(&for_people(text, is_ascii_only()));
+    say_exactly(&for_people(&::report::folded(text), is_ascii_only()));
 }
 
 /// Prints a JSON object to standard error.

@@ -74,6 +74,7 @@ pub use text::jitter::{
 };
 pub use text::layout::doubts::doubts as doubts_text;
 pub use text::layout::paragraph::paragraph;
+pub use text::layout::width::{folded, set_width};
 pub use text::limits::exceeded_limits;
 pub use text::noise::around::around;
 pub use text::slices::slices_classic;

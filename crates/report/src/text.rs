@@ -95,6 +95,7 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST, METAL, MUTE, latency as latency_example};
+    use crate::text::layout::width::{folded, set_width};
 
     fn all() -> Vec<Recording> {
         let and_wide = |one: Recording| [one.clone(), example::wide(one)];
@@ -127,16 +128,22 @@ mod tests {
         all
     }
 
-    /// Check that no report is wider than 80 columns or has trailing spaces, with one CPU or 101, with
-    /// wide numbers, and for a machine without known facts.
+    /// Check that no report is wider than the terminal or has trailing spaces, with one CPU or 101,
+    /// with wide numbers, and for a machine without known facts; and that a narrow one has the same
+    /// words.
     #[test]
     fn fits_the_terminal() {
-        let pages =
-            [GUEST, METAL, MUTE].map(|groups| crate::facts_text(&example::facts(groups)));
-        for text in all().iter().map(text).chain(pages) {
-            for line in text.lines() {
-                assert!(line.chars().count() <= 80, "{line}");
-                assert_eq!(line.trim_end(), line);
+        let pages = || {
+            [GUEST, METAL, MUTE].map(|groups| crate::facts_text(&example::facts(groups)))
+        };
+        for columns in [80, 40] {
+            set_width(columns);
+            for text in all().iter().map(text_of).chain(pages()) {
+                let text = folded(&text);
+                for line in text.lines() {
+                    assert!(line.chars().count() <= columns, "{line}");
+                    assert_eq!(line.trim_end(), line);
+                }
             }
         }
     }
@@ -144,7 +151,7 @@ mod tests {
     /// Check `check` on a guest.
     #[test]
     fn check_on_a_guest() {
-        assert_snapshot!(text(&example::check(GUEST, 2)), @r#"
+        assert_snapshot!(text_of(&example::check(GUEST, 2)), @r#"
         Quiet: 2 CPUs lost 0.156 % of the time: 0.0365 % to other threads (/proc);
         tracing the causes needs root, or CAP_BPF and CAP_PERFMON.
         A job of 1 ms is interrupted with a probability of 25.2 %; the run time of a
@@ -177,7 +184,7 @@ mod tests {
              idle: tickless idle works. While a busy loop runs, CPUs 0,1 have 250 timer
              interrupts a second each. This is HZ (250), as expected of a busy CPU.
              At boot: nohz_full=1 stops it there while one task runs.
-             $ sudo noisefloor nohz test
+             $ noisefloor ticks
           2. 1 boot parameter has no effect. divider=10: belongs to RHEL 5; today idle
              CPUs do not tick, and the rate is CONFIG_HZ.
              At boot: remove it, or set what is named in its place.
@@ -210,7 +217,7 @@ mod tests {
     /// Check `check` on a machine with isolated CPUs and unknown values.
     #[test]
     fn check_with_isolated_cpus() {
-        assert_snapshot!(text(&example::quiet(example::check(METAL, 8))), @r#"
+        assert_snapshot!(text_of(&example::quiet(example::check(METAL, 8))), @r#"
         8 CPUs lost 0.0452 % of the time; tracing the causes needs root, or CAP_BPF and
         CAP_PERFMON.
         A job of 1 ms is interrupted with a probability of 6.36 %; the run time of a
@@ -261,7 +268,8 @@ mod tests {
              $ sudo noisefloor noise -c 1 -d 60
           3. The most frequent interrupt other than the timer's was virtio1-req.0 (IRQ
              36): 40.2 times a second on CPU 1.
-             Now: noisefloor run -c 1 --irqs COMMAND moves it to other CPUs (root).
+             Cannot be set: the kernel sets the affinity of this IRQ itself (a managed or
+             per-CPU IRQ).
              $ cat /proc/irq/36/smp_affinity_list
           4. CPUs 2-7 are isolated or nohz_full. Of these, CPU 7 lost most: 0.0125 %; of
              the others, CPU 1 lost most: 0.200 %.
@@ -277,7 +285,7 @@ mod tests {
     /// Check `check` if nothing is known.
     #[test]
     fn check_on_an_unknown_machine() {
-        assert_snapshot!(text(&example::quiet(example::check(MUTE, 1))), @r#"
+        assert_snapshot!(text_of(&example::quiet(example::check(MUTE, 1))), @r#"
         1 CPU lost 0.111 % of the time; tracing the causes needs root, or CAP_BPF and
         CAP_PERFMON.
         A job of 1 ms is interrupted with a probability of 25.1 %; the run time of a
@@ -321,7 +329,7 @@ mod tests {
     /// Check `noise` on two CPUs.
     #[test]
     fn noise_on_two_cpus() {
-        assert_snapshot!(text(&example::noise(GUEST, 2)), @r#"
+        assert_snapshot!(text_of(&example::noise(GUEST, 2)), @r#"
     OS noise on CPUs 0,1 in 10 s: time that a busy loop lost to interrupts, threads
     and the hypervisor. A gap is a period of more than 120 ns in which the loop did
     not run.
@@ -360,7 +368,7 @@ mod tests {
     /// Check the attribution of noise on two CPUs: of both together, and of each.
     #[test]
     fn noise_that_is_blamed() {
-        let text = text(&example::blamed(example::noise(GUEST, 2)));
+        let text = text_of(&example::blamed(example::noise(GUEST, 2)));
         let begin = text.find("Sources of noise").unwrap();
         let end = text.find("Probability that").unwrap();
         assert_snapshot!(&text[begin..end], @r#"
@@ -409,7 +417,7 @@ mod tests {
     /// Check that `check` reports the main sources of noise.
     #[test]
     fn check_that_is_blamed() {
-        let text = text(&example::blamed(example::check(GUEST, 2)));
+        let text = text_of(&example::blamed(example::check(GUEST, 2)));
         let finding = text.split("  3. ").nth(1).unwrap();
         assert_snapshot!(finding.split("  4. ").next().unwrap(), @r#"
         CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. The median gap
@@ -424,7 +432,7 @@ mod tests {
     /// Check that `noise` on many CPUs lists those with the most noise.
     #[test]
     fn noise_on_many_cpus() {
-        assert_snapshot!(text(&example::noise(GUEST, 30)), @r#"
+        assert_snapshot!(text_of(&example::noise(GUEST, 30)), @r#"
     OS noise on CPUs 0-29 in 10 s: time that a busy loop lost to interrupts, threads
     and the hypervisor. A gap is a period of more than 120 ns in which the loop did
     not run.
@@ -492,7 +500,7 @@ mod tests {
     /// Check `ticks` with columns.
     #[test]
     fn ticks_in_columns() {
-        assert_snapshot!(text(&example::ticks(GUEST, 2, 3)), @r"
+        assert_snapshot!(text_of(&example::ticks(GUEST, 2, 3)), @r"
     Timer interrupts a second and busy time of each CPU, every 1 s
     Tick: 250 times a second (CONFIG_HZ); stops on idle CPUs only
 
@@ -512,7 +520,7 @@ mod tests {
     /// Check `ticks` with cells.
     #[test]
     fn ticks_in_cells() {
-        assert_snapshot!(text(&example::ticks(METAL, 8, 2)), @r"
+        assert_snapshot!(text_of(&example::ticks(METAL, 8, 2)), @r"
     Timer interrupts a second and busy time of each CPU, every 1 s
     Tick: 1000 times a second (CONFIG_HZ); stops on idle CPUs, and on CPUs 2-7
     (nohz_full) while a single task runs there
@@ -539,7 +547,7 @@ mod tests {
     /// Check that `ticks` on many CPUs lists those with the most timer interrupts.
     #[test]
     fn ticks_on_many_cpus() {
-        assert_snapshot!(text(&example::ticks(GUEST, 256, 1)), @r"
+        assert_snapshot!(text_of(&example::ticks(GUEST, 256, 1)), @r"
     Timer interrupts a second and busy time of each CPU, every 1 s
     Tick: 250 times a second (CONFIG_HZ); stops on idle CPUs only
 

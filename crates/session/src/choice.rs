@@ -20,7 +20,9 @@ impl Plan {
         spec: impl Fn(CpuSet, &Facts) -> Spec,
     ) -> Result<Self, Error> {
         let facts = Facts::read(&Root::live());
-        let on_named = || spec(named.cloned().unwrap_or_default(), &facts);
+        // Any CPU stands for those that are not known.
+        let any = || Cpu::new(0).into();
+        let on_named = || spec(named.cloned().unwrap_or_else(any), &facts);
         let cpus = isolate::choose(named, &facts);
         let cpus = cpus.map_err(|why| mistake_or(&on_named(), &facts, why))?;
         Self::accepted(spec(cpus, &facts), facts)

@@ -21,6 +21,7 @@ mod prometheus;
 mod repeat;
 mod run;
 mod slices;
+mod surroundings;
 mod tool;
 
 use std::fs;

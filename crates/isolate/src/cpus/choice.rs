@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 
 use facts::Facts;
 use rustix::thread::gettid;
-use units::{Cpu, CpuSet};
+use units::{Cpu, CpuSet, Helped};
 
 use crate::error::{Error, Kind};
 use crate::thread::partition_entry::has_partition;
@@ -79,8 +79,9 @@ pub fn require_ordinary_share(cpus: &CpuSet, facts: &Facts) -> Result<(), Error>
 }
 
 fn unreadable(why: &facts::Unknown) -> Error {
+    let hint = "hint: mount /proc and /sys";
     Error::new(Kind::System, "failed to read the kernel's lists of CPUs")
-        .caused_by(why.clone())
+        .caused_by(Helped::new(why.clone(), hint))
 }
 
 /// Why a CPU is not online.

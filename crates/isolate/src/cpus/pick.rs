@@ -83,6 +83,8 @@ fn best(
     facts: &Facts,
     interrupted: impl Fn(Cpu) -> Option<u64>,
 ) -> Result<(Cpu, Reason), Error> {
+    // The lists of CPUs can be read.
+    choose(None, facts)?;
     let first: CpuSet = Cpu::new(0).into();
     let among = |fact: &facts::Fact<CpuSet>| {
         let cpus = fact.get().cloned().unwrap_or_else(CpuSet::empty).without(&first);

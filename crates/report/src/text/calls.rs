@@ -65,12 +65,12 @@ mod tests {
     use insta::assert_snapshot;
 
     use crate::example::{self, GUEST};
-    use crate::text::text;
+    use crate::text::text_of;
 
     /// Check `calls`: one row and one description for each.
     #[test]
     fn calls_of_all_kinds() {
-        assert_snapshot!(text(&example::calls(GUEST)), @r#"
+        assert_snapshot!(text_of(&example::calls(GUEST)), @r#"
     Duration of requests to the kernel on CPU 1, from the start of one repeat to the
     start of the next
 

@@ -7,8 +7,9 @@ use facts::{Entry, Facts};
 use recording::printable;
 use serde_json::Value;
 
-use crate::text::layout::paragraph::{WIDTH, paragraph, wrapped};
+use crate::text::layout::paragraph::{paragraph, wrapped};
 use crate::text::layout::table::{Side, aligned, columns};
+use crate::text::layout::width::width;
 
 /// The column of values.
 const INDENT: usize = 23;
@@ -72,11 +73,11 @@ fn with_source(text: &str, source: &str) -> String {
     let used = text.lines().last().map_or(0, columns);
     if source.is_empty() {
         format!("{text}\n")
-    } else if used + 2 + columns(source) <= WIDTH {
-        format!("{text}{}\n", aligned(source, WIDTH - used, Side::Right))
+    } else if used + 2 + columns(source) <= width() {
+        format!("{text}{}\n", aligned(source, width() - used, Side::Right))
     } else {
-        let lines = wrapped(source, WIDTH - 2);
-        let lines = lines.iter().map(|line| aligned(line, WIDTH, Side::Right) + "\n");
+        let lines = wrapped(source, width() - 2);
+        let lines = lines.iter().map(|line| aligned(line, width(), Side::Right) + "\n");
         format!("{text}\n{}", lines.collect::<String>())
     }
 }

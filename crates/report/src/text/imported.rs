@@ -136,7 +136,7 @@ mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::text::text;
+    use crate::text::text_of;
 
     fn example() -> Recording {
         let golden = include_str!("../../../recording/tests/golden/imported-1.json");
@@ -146,7 +146,7 @@ mod tests {
     /// Check latencies, with quantiles beyond the last bin.
     #[test]
     fn latencies() {
-        assert_snapshot!(text(&example()), @r#"
+        assert_snapshot!(text_of(&example()), @r#"
         Measured by cyclictest 2.40 on CPUs 0,1, Linux 6.18.44-fc-v782, at
         2026-11-26T07:57:55Z.
           $ cyclictest -m -q -p 80 -t 2 -a 0-1 -i 1000 -l 5000 -h 400
@@ -180,7 +180,7 @@ mod tests {
         tagged.tag = Some("a tag of more than 16 characters".to_owned());
         series.lengths.push(tagged);
         series.command = Some("x".repeat(1000));
-        assert_snapshot!(text(&recording), @r#"
+        assert_snapshot!(text_of(&recording), @r#"
         Measured by cyclictest 2.40 on CPUs 0,1, Linux 6.18.44-fc-v782, at
         2026-11-26T07:57:55Z.
           $

@@ -1,7 +1,7 @@
 //! Tables with a column for each kernel or request, split into blocks that fit the terminal.
 
-use crate::text::layout::paragraph::WIDTH;
 use crate::text::layout::table::{Side, Table, columns};
+use crate::text::layout::width::width as terminal;
 
 /// The space before the first column.
 const INDENT: usize = 2;
@@ -41,7 +41,8 @@ impl Grid {
     /// In one block if it fits, with less space between columns if necessary.
     pub(crate) fn text(&self) -> String {
         let names = self.corner.iter().chain(&self.names);
-        let width = WIDTH - INDENT - names.map(|name| columns(name)).max().unwrap_or(0);
+        let names = names.map(|name| columns(name)).max().unwrap_or(0);
+        let width = terminal().saturating_sub(INDENT + names);
         let all = |space| self.columns.iter().map(|c| c.width() + space).sum::<usize>();
         let space = if all(2) > width && all(1) <= width { 1 } else { 2 };
         let blocks = self.blocks(width, space);

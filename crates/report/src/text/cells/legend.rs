@@ -9,8 +9,9 @@ use recording::{Cell, Ending, Mode};
 use crate::number;
 use crate::text::cells::kernel_label::full_name;
 use crate::text::cells::{LabelledCell, is_unmodified};
-use crate::text::layout::paragraph::{WIDTH, paragraph};
+use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, aligned, columns, cut};
+use crate::text::layout::width::width as terminal;
 
 /// The maximum width of a name.
 const NAME: usize = 36;
@@ -129,7 +130,7 @@ fn list(entries: &[Entry<'_>], kernels: &[&str]) -> String {
     let name = entries.iter().map(|entry| columns(&entry.name)).max().unwrap_or(0);
     let width = |kernel: &&str| columns(kernel).max(IDENTITY);
     let all: usize = kernels.iter().map(|kernel| width(kernel) + 2).sum();
-    let fits = 2 + name + 2 + all + WORDS <= WIDTH;
+    let fits = 2 + name + 2 + all + WORDS <= terminal();
     let shown = if fits { kernels } else { &[] };
     let line = |lead: &str, name_width: usize, cells: &dyn Fn(&str) -> String| {
         let mut line = format!("{}  ", aligned(lead, name_width, Side::Left));

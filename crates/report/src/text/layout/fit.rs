@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::text::layout::paragraph::WIDTH;
 use crate::text::layout::table::columns;
+use crate::text::layout::width::{is_narrow, width};
 
 /// The text that `build` makes with the largest width for names with which every line fits; with
 /// the smallest one if none fits.
@@ -12,12 +12,16 @@ pub(crate) fn fitted(
     build: impl Fn(usize) -> String,
 ) -> String {
     let least = *widths.start();
+    if is_narrow() {
+        // Its tables are divided, so that they fit with any width of names.
+        return build(least);
+    }
     widths.rev().map(&build).find(|text| fits(text)).unwrap_or_else(|| build(least))
 }
 
 /// Whether every line fits the terminal.
 pub(crate) fn fits(text: &str) -> bool {
-    text.lines().all(|line| columns(line) <= WIDTH)
+    text.lines().all(|line| columns(line) <= width())
 }
 
 #[cfg(test)]

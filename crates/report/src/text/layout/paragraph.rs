@@ -1,15 +1,16 @@
-//! Running text, broken into lines of at most 80 columns.
+//! Running text, broken into lines as wide as the terminal, at most 80 columns.
 
 use crate::text::layout::table::columns;
+use crate::text::layout::width::width;
 
-/// The width of the terminal.
-pub(crate) const WIDTH: usize = 80;
+/// Text beside its lead has at least this width.
+const LEAST: usize = 10;
 
 /// The text in lines of at most 80 columns, each with its newline. The first
 /// starts with `lead`, the others with as many spaces.
 pub fn paragraph(lead: &str, text: &str) -> String {
     let indent = " ".repeat(columns(lead));
-    let lines = wrapped(text, WIDTH - columns(lead));
+    let lines = wrapped(text, width().saturating_sub(columns(lead)).max(LEAST));
     let mut paragraph = String::new();
     for (at, line) in lines.iter().enumerate() {
         let lead = if at == 0 { lead } else { &indent };
@@ -94,7 +95,7 @@ mod tests {
         let text = paragraph("  1. ", &"word ".repeat(20));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].starts_with("  1. word") && lines[0].len() <= WIDTH);
+        assert!(lines[0].starts_with("  1. word") && lines[0].len() <= 80);
         assert!(lines[1].starts_with("     word"));
     }
 

@@ -1,5 +1,7 @@
 //! Tables of plain text: columns as wide as their widest cell, with spaces between them.
 
+use crate::text::layout::width::{is_narrow, width as terminal};
+
 /// The alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -39,18 +41,48 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as lines, each with its newline and without trailing spaces.
+    /// The table as lines, each with its newline and without trailing spaces. On a narrow terminal
+    /// it is divided into blocks of columns, each with the first column.
     pub(crate) fn text(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| columns(cell)).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.sides.len()).map(width).collect();
+        let blocks = self.blocks(&widths);
+        let blocks = blocks.iter().map(|block| self.block(block, &widths));
+        blocks.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The columns of each block.
+    fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
+        let all: Vec<usize> = (0..widths.len()).collect();
+        let wide = |columns: &[usize]| {
+            let cells: usize = columns.iter().map(|&at| widths[at] + self.space).sum();
+            (self.indent + cells).saturating_sub(self.space)
+        };
+        if !is_narrow() || wide(&all) <= terminal() {
+            return vec![all];
+        }
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for column in all.into_iter().skip(1) {
+            match blocks.last_mut() {
+                Some(block) if wide(&[&block[..], &[column]].concat()) <= terminal() => {
+                    block.push(column);
+                }
+                _ => blocks.push(vec![0, column]),
+            }
+        }
+        blocks
+    }
+
+    fn block(&self, shown: &[usize], widths: &[usize]) -> String {
         let mut text = String::new();
         for row in &self.rows {
             let mut line = " ".repeat(self.indent);
-            for ((cell, width), side) in row.iter().zip(&widths).zip(&self.sides) {
-                line.push_str(&aligned(cell, *width, *side));
+            for &column in shown {
+                let Some(cell) = row.get(column) else { continue };
+                line.push_str(&aligned(cell, widths[column], self.sides[column]));
                 line.push_str(&" ".repeat(self.space));
             }
             text.push_str(line.trim_end());
@@ -87,6 +119,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::layout::width::set_width;
 
     /// Check that columns are aligned, by characters and not by bytes.
     #[test]
@@ -96,6 +129,22 @@ mod tests {
         table.row(["long name".to_owned(), "1 ms".to_owned()]);
         let expected =
             "  name          time\n  a          13.2 µs\n  long name     1 ms\n";
+        assert_eq!(table.text(), expected);
+    }
+
+    /// Check that a table is divided on a narrow terminal, each part with the first column.
+    #[test]
+    fn divides() {
+        let wide = "x".repeat(20);
+        let mut table =
+            Table::new(1, &["CPU", "a", "b", "c"].map(|name| (name, Side::Right)));
+        table.row(["0", "1", &wide, &wide].map(str::to_owned));
+        assert_eq!(table.text().lines().count(), 2);
+        set_width(40);
+        let space = " ".repeat(19);
+        let expected = format!(
+            " CPU  a {space} b\n   0  1  {wide}\n\n CPU {space}  c\n   0  {wide}\n"
+        );
         assert_eq!(table.text(), expected);
     }
 
