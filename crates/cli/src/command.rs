@@ -47,6 +47,7 @@ use crate::command::wakers::WakersArgs;
 use crate::lab;
 use crate::lab::args::LabCommand;
 use crate::outcome::{Failure, Outcome};
+use crate::saved;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -333,6 +334,9 @@ impl Command {
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
     let save = command.is_saved().is_some_and(|(_, save)| save);
     let output = Output { save, ..output };
+    if save {
+        saved::check()?;
+    }
     match command {
         Command::Check(check) => check::run(&check, output),
         Command::Facts(facts) => facts::run(&facts, output),

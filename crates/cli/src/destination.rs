@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::Path;
 
-use recording::Recording;
+use recording::{Error, Folder, Kind, Recording};
 use units::chain;
 
 use crate::outcome::Failure;
@@ -44,7 +44,7 @@ impl<'a> Destination<'a> {
         match self.is_stdout() {
             true => print_content(text).map(drop),
             false => recording::write_file(self.file, text)
-                .map_err(|why| Failure::refused(chain(&why))),
+                .map_err(|why| Failure::of_writing(&why)),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Destination<'a> {
     /// The same, unless the file exists already; returns whether it did not.
     pub(crate) fn save_new(self, recording: &Recording) -> Result<bool, Failure> {
         recording::write_new_file(self.file, &self.content(recording)?)
-            .map_err(|why| Failure::refused(chain(&why)))
+            .map_err(|why| Failure::of_writing(&why))
     }
 
     /// The text of a recording. A remark is printed if it is too long.
@@ -74,4 +74,9 @@ impl<'a> Destination<'a> {
     pub(crate) fn refuse(self, why: impl fmt::Display) -> Failure {
         Failure::usage(format!("{} {}: {why}", self.option, self.file.display()))
     }
+}
+
+/// Opens a folder for output, which is created if needed.
+pub(crate) fn create_folder(path: &Path) -> Result<Folder, Error> {
+    Folder::create(path).map_err(|why| Error::new(Kind::Write, path, why))
 }

@@ -11,7 +11,6 @@ mod cost;
 pub(crate) mod explain;
 pub(crate) mod watcher;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -212,7 +211,7 @@ fn with_changes(experiment: Experiment, how: &How) -> Result<Experiment, Failure
 
 /// The text of an experiment's file.
 fn read_text(name: &str) -> Result<String, Failure> {
-    fs::read_to_string(name).map_err(|error| {
+    recording::read_text(Path::new(name)).map_err(|error| {
         let row = name.split_once('/').filter(|(n, _)| Experiment::builtin(n).is_ok());
         Failure::usage(match (error.kind(), row) {
             (io::ErrorKind::NotFound, Some((builtin, row))) => format!(

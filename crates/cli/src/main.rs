@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<Outcome, Failure> {
-    terminal::report_lock_waits(args.output.quiet);
+    terminal::report_waits(args.output.quiet);
     printing::fit_terminal(matches!(args.command, Command::Run(_)));
     if !matches!(args.command, Command::Restore | Command::Generate(_)) {
         session::restore_left_behind(&mut Remarks { quiet: args.output.quiet });

@@ -138,6 +138,14 @@ impl Failure {
         Self { outcome: Outcome::Bug, text: text.to_string() }
     }
 
+    /// A file could not be written after the measurement.
+    pub(crate) fn of_writing(error: &recording::Error) -> Self {
+        match error.is_interruption() {
+            true => Self::incomplete(chain(error)),
+            false => Self::refused(chain(error)),
+        }
+    }
+
     /// The same, with a hint if a privilege is missing for the measurement itself.
     pub(crate) fn with_hint(error: session::Error, hint: &str) -> Self {
         let session::Error::Measure(why) = &error else { return error.into() };

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use history::{History, RunNumbers};
+use units::chain;
 
 use crate::args::Output;
 use crate::measuring::Measured;
@@ -23,7 +24,7 @@ const NAME: &str = "noisefloor/history.db";
 ///
 /// # Errors
 /// There is no home directory.
-pub(crate) fn file() -> Result<PathBuf, Failure> {
+fn file() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(file) = set(VARIABLE).filter(|_| !isolate::is_privileged()) {
         return Ok(file.into());
@@ -39,6 +40,34 @@ pub(crate) fn file() -> Result<PathBuf, Failure> {
     })
 }
 
+/// Opens the history to read it.
+///
+/// # Errors
+/// There is none, or it cannot be opened.
+pub(crate) fn open() -> Result<History, Failure> {
+    let file = file()?;
+    let found = recording::database_path(&file, false);
+    let found = found.map_err(|why| Failure::refused(chain(&why)))?;
+    History::open(&found)?.ok_or_else(|| {
+        let hint = "hint: noisefloor check --save";
+        let file = file.display();
+        Failure::usage(format!("there is no history yet ({file}); {hint}"))
+    })
+}
+
+/// Checks before the measurement that the history is not another user's, and can be written if it exists.
+///
+/// # Errors
+/// As [`append`].
+pub(crate) fn check() -> Result<(), Failure> {
+    let path = recording::database_path(&file()?, false);
+    let checked = path.and_then(|path| match path.exists() {
+        true => recording::check_writable(&path),
+        false => Ok(()),
+    });
+    checked.map_err(|why| Failure::refused(format!("--save: {}", chain(&why))))
+}
+
 /// The name of this machine.
 pub(crate) fn machine() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -50,7 +79,9 @@ pub(crate) fn machine() -> String {
 /// # Errors
 /// It cannot be written; the run is not lost, as it is reported and saved before that.
 pub(crate) fn append(measured: &Measured, output: Output) -> Result<(), Failure> {
-    let mut history = History::create(&file()?)?;
+    let file = recording::database_path(&file()?, true);
+    let file = file.map_err(|why| Failure::refused(chain(&why)))?;
+    let mut history = History::create(&file)?;
     let recording = measured.recording();
     let numbers = RunNumbers::of(recording, measured.summary());
     let id = history.append(&machine(), recording.body.kind(), &numbers)?;

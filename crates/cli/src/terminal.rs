@@ -128,11 +128,13 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports a wait for the journal of changed settings, and ends the wait on a signal.
-pub(crate) fn report_lock_waits(quiet: bool) {
+/// Reports a wait for the journal of changed settings, or for the other end of a FIFO, and ends the wait
+/// on a signal.
+pub(crate) fn report_waits(quiet: bool) {
     let report = if quiet { |_: &str| {} } else { |text: &str| say(text) };
     let is_stopped = || STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed));
     isolate::on_lock_wait(isolate::LockWait { report, is_stopped });
+    recording::on_file_wait(recording::FileWait { report, is_stopped });
 }
 
 /// The signals that end a measurement. Ignored signals are left out, so that `nohup` works.

@@ -6,6 +6,7 @@
 //! `/etc/os-release`. A tree also has the counters that the measurements read, as examples.
 
 use std::cell::Cell;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::error::Error;
@@ -39,19 +40,19 @@ const MESSAGES: &[&str] = &[
 const STATUS: &[&str] =
     &["Uid:", "CapEff:", "CapPrm:", "CapBnd:", "Cpus_allowed:", "Cpus_allowed_list:"];
 
-/// Records the files that facts are read from below `dir`, which must be empty or not exist.
-/// Returns the number of files.
+/// Records the files that facts are read from in an open folder, which must be empty; `dir` is its
+/// path, for messages. Returns the number of files.
 ///
 /// # Errors
 /// `Kind::Record` if a file cannot be written.
-pub fn record(root: &Root, dir: &Path) -> Result<usize, Error> {
+pub fn record(root: &Root, dir: &Path, folder: impl AsFd) -> Result<usize, Error> {
     let _ = Facts::read(root);
     for file in [Interrupts::FILE, Softirqs::FILE, CpuTimes::FILE] {
         // If it cannot be read, the tree has the reason.
         let _ = root.bytes(file);
     }
     let files = Cell::new(0);
-    root.record(dir, |path, bytes| {
+    root.record(dir, folder, |path, bytes| {
         files.set(files.get() + 1);
         redact(path, bytes)
     })?;

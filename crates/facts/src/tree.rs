@@ -33,6 +33,12 @@ impl Tree {
         Ok(Self(openat(CWD, dir, how, Mode::empty())?))
     }
 
+    /// A directory that is open, possibly to look up names only (`O_PATH`).
+    pub(crate) fn of(folder: impl AsFd) -> io::Result<Self> {
+        let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat(folder, ".", how, Mode::empty())?))
+    }
+
     /// Whether a path exists; links are not followed.
     pub(crate) fn has(&self, path: &str) -> io::Result<()> {
         self.below(path, OFlags::PATH | OFlags::NOFOLLOW).map(drop)

@@ -123,7 +123,9 @@ impl History {
 
     fn open_with(file: &Path, flags: OpenFlags) -> Result<Self, Error> {
         let failed = |error: rusqlite::Error| Error::of(file, &error);
-        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // A link may have been put there since the caller resolved the path.
+        let flags =
+            flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         let mut history = Self { file: file.to_owned(), connection };

@@ -1,10 +1,9 @@
 //! Files and streams, by the format of their first lines.
 
-use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek};
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use recording::{Error, Kind, Recording};
+use recording::{Error, Input, Kind, Recording};
 
 use crate::format::Format;
 
@@ -19,21 +18,15 @@ const HEAD: u64 = 16 << 10;
 /// As [`Recording::load`]; `Kind::Foreign` also for files of these tools that cannot be read, with
 /// what can.
 pub fn load(file: &Path) -> Result<Recording, Error> {
-    let about = fs::metadata(file);
-    let is_other = about.as_ref().is_ok_and(|about| !about.is_file() && !is_fifo(about));
-    if about.is_err() || is_other {
-        return Recording::load(file); // fails, and says why
-    }
     let failed = |error: io::Error| Error::new(Kind::Read, file, error);
-    let mut open = File::open(file).map_err(failed)?;
-    let about = open.metadata().map_err(failed)?;
-    if !about.is_file() {
+    let mut open = Input::open(file).map_err(failed)?;
+    if open.is_fifo() {
         return read(open, file);
     }
     let head = head(&mut open).map_err(failed)?;
     let Some(format) = Format::of(&head) else { return Recording::load(file) };
     open.rewind().map_err(failed)?;
-    let written = about.modified().ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
+    let written = open.modified().and_then(|at| jiff::Timestamp::try_from(at).ok());
     format.parse(&text(open, file)?, written, file)
 }
 
@@ -50,10 +43,6 @@ pub fn read(mut stream: impl Read, file: &Path) -> Result<Recording, Error> {
         Some(format) => format.parse(&text(whole, file)?, None, file),
         None => Recording::read(whole, file),
     }
-}
-
-fn is_fifo(about: &fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&about.file_type())
 }
 
 fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kernels::CACHE_VARIABLE;
+use recording::Folder;
 use tempfile::TempDir;
 
 use crate::error::{Error, failed};
@@ -40,7 +41,7 @@ impl Cache {
     /// # Errors
     /// `Kind::Cache` if it cannot be created.
     pub fn at(folder: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(folder).map_err(failed(folder))?;
+        Folder::create(folder).map_err(failed(folder))?;
         let folder = folder.canonicalize().map_err(failed(folder))?;
         Ok(Self { folder })
     }

@@ -1,5 +1,6 @@
 //! The error of this room: the file, the place in it, and the cause.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use units::{Cause, printable};
@@ -51,6 +52,12 @@ impl Error {
     /// A failure to read or write that file.
     pub fn new(kind: Kind, file: &Path, cause: impl Into<Cause>) -> Self {
         Self { kind, file: file.to_owned(), cause: cause.into() }
+    }
+
+    /// Whether a signal ended a wait for the reader of a FIFO.
+    pub fn is_interruption(&self) -> bool {
+        let cause = self.cause.downcast_ref::<io::Error>();
+        cause.is_some_and(|cause| cause.kind() == ErrorKind::Interrupted)
     }
 
     /// The kind of failure.

@@ -19,6 +19,7 @@ mod printable;
 mod profile;
 mod repeat;
 mod tuple;
+mod waiting;
 mod words;
 
 pub use blame::{
@@ -34,15 +35,16 @@ pub use counts::{
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;
-pub use input::SIZE_MAX;
+pub use input::{Input, SIZE_MAX, read_text};
 pub use kinds::*;
-pub use output::{check_writable, write_file, write_new_file};
+pub use output::{Folder, check_writable, database_path, write_file, write_new_file};
 pub use phases::Phases;
 pub use printable::printable;
 pub use profile::{
     Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
 };
 pub use repeat::Repeat;
+pub use waiting::{FileWait, on_file_wait};
 pub use words::Words;
 
 use facts::Facts;

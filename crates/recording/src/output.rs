@@ -2,20 +2,31 @@
 //!
 //! A missing or regular file is replaced by renaming, so that it has the old content or the new
 //! one and never a part; it keeps its mode, owner and group. Anything else is opened and written,
-//! as a shell's `>` does: a device or a FIFO is not replaced, and a symbolic link is followed, as
-//! far as the kernel permits (`fs.protected_symlinks`). A regular file that cannot be replaced,
+//! as a shell's `>` does: a device or a FIFO is not replaced, and a symbolic link is followed. Links and
+//! FIFOs that another user could have placed are refused (`owners`), on the whole path and without a
+//! moment between the check and the use (`place`). A regular file that cannot be replaced,
 //! because its folder is not writable, its owner cannot be preserved or it is a mount point, is
-//! written in place.
+//! written in place, and so is the file behind `/dev/stdout` and `/dev/fd/N`.
 
-use std::fs::{self, File, FileType, Metadata, Permissions};
+mod new_file;
+mod owners;
+mod place;
+
+use std::fs::{File, FileType, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, Mode, OFlags, access, open};
-use rustix::io::retry_on_intr;
-use tempfile::NamedTempFile;
+use rustix::event::PollFlags;
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, ftruncate, openat};
+use rustix::io::Errno;
+use units::printable;
 
+use self::new_file::NewFile;
+use self::owners::Owners;
+pub use self::place::Folder;
+use self::place::Place;
+use crate::waiting::Waiting;
 use crate::{Error, Kind};
 
 /// A new file's mode, less the umask.
@@ -24,25 +35,17 @@ const NEW_MODE: u32 = 0o666;
 const PRIVATE_MODE: u32 = 0o600;
 /// The mode bits that an existing file keeps: new content must not be set-user-ID.
 const KEPT_MODE: u32 = 0o777;
+/// The mode of a folder for a database.
+const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
+/// What SQLite appends to the name of a database, for files beside it.
+const BESIDE: [&str; 4] = ["", "-journal", "-wal", "-shm"];
 
-/// Writes a file.
+/// Writes a file. A FIFO without a reader is waited for.
 ///
 /// # Errors
-/// `Kind::Write`, with the file's name.
-pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
-    let bytes = text.as_bytes();
-    let written = match entry(file) {
-        Ok(None) => replace(file, None, bytes),
-        Ok(Some(old)) if old.is_file() => match replace(file, Some(&old), bytes) {
-            Err(error) if is_in_the_way(&error) => {
-                write_in_place(file, OFlags::NOFOLLOW, bytes)
-            }
-            replaced => replaced,
-        },
-        Ok(Some(old)) if old.is_symlink() => write_in_place(file, OFlags::CREATE, bytes),
-        Ok(Some(_)) => write_in_place(file, OFlags::empty(), bytes),
-        Err(error) => Err(error),
-    };
+/// `Kind::Write`, with the file's name; `Error::is_interruption` if a signal ended the wait.
+pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Error> {
+    let written = Place::find(file, None).and_then(|place| place.write(text.as_ref()));
     written.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
@@ -50,14 +53,13 @@ pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// `Kind::Write`, with the file's name.
-pub fn write_new_file(file: &Path, text: &str) -> Result<bool, Error> {
-    let written = written(file, NEW_MODE, None, text.as_bytes())
-        .and_then(|new| Ok(new.persist_noclobber(file)?));
-    match written {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Error::new(Kind::Write, file, error)),
-    }
+pub fn write_new_file(file: &Path, text: impl AsRef<[u8]>) -> Result<bool, Error> {
+    let written = Place::find(file, None).and_then(|place| match place.entry {
+        Some(_) => Ok(false),
+        None => NewFile::create(&place.folder.open, NEW_MODE, text.as_ref())?
+            .place(&place.name),
+    });
+    written.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
 /// Checks that a file can be written, without changing it: a measurement of an hour must not end
@@ -66,82 +68,154 @@ pub fn write_new_file(file: &Path, text: &str) -> Result<bool, Error> {
 /// # Errors
 /// `Kind::Write`, with the file's name.
 pub fn check_writable(file: &Path) -> Result<(), Error> {
-    let checked = match entry(file) {
-        Ok(None) => check_new(file),
-        Ok(Some(old)) if old.is_symlink() => match fs::metadata(file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => check_link(file),
-            Err(error) => Err(error),
-            Ok(target) => check_existing(file, target.file_type()),
-        },
-        Ok(Some(old)) => check_existing(file, old.file_type()),
-        Err(error) => Err(error),
-    };
+    let checked = Place::find(file, None).and_then(|place| place.check());
     checked.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
-/// The file of this name, if any; a link is not followed.
-fn entry(file: &Path) -> io::Result<Option<Metadata>> {
-    match fs::symlink_metadata(file) {
-        Ok(old) => Ok(Some(old)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// The path of a database without links, after a check that it and the files that SQLite creates
+/// beside it are missing or regular files that no other user could have placed. With `create`, missing
+/// folders are created, for this user only; without, the path of a missing database is returned as it
+/// is.
+///
+/// # Errors
+/// `Kind::Write`, with the file's name.
+pub fn database_path(file: &Path, create: bool) -> Result<PathBuf, Error> {
+    let create = create.then_some(PRIVATE_FOLDER);
+    let find = |ending: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(ending);
+        let place = Place::find(Path::new(&name), create)?;
+        let path = place.path();
+        if let Some(entry) = &place.entry {
+            if !entry.is_file() || place.is_descriptor {
+                return Err(io::Error::other("not a regular file"));
+            }
+            let folder = place.folder.open.metadata()?;
+            Owners::new().check_content(&path, entry, &folder)?;
+        }
+        Ok(path)
+    };
+    let mut paths = BESIDE.iter().map(|ending| find(ending));
+    let path = paths.next().unwrap_or_else(|| Ok(file.to_owned()));
+    match path.and_then(|path| paths.try_for_each(|it| it.map(drop)).map(|()| path)) {
+        Err(error) if error.kind() == ErrorKind::NotFound && create.is_none() => {
+            Ok(file.to_owned())
+        }
+        found => found.map_err(|error| Error::new(Kind::Write, file, error)),
     }
 }
 
-fn check_new(file: &Path) -> io::Result<()> {
-    if file.file_name().is_none() {
-        return Err(ErrorKind::NotFound.into());
+impl Place {
+    fn check(&self) -> io::Result<()> {
+        let Some(entry) = &self.entry else {
+            let how = Access::WRITE_OK | Access::EXEC_OK;
+            let checked = accessat(&self.folder, ".", how, AtFlags::empty());
+            return checked.map_err(|error| {
+                let path = match self.folder.path() {
+                    path if path.as_os_str().is_empty() => Path::new("."),
+                    path => path,
+                };
+                io::Error::other(Error::new(Kind::Write, path, io::Error::from(error)))
+            });
+        };
+        if entry.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        if entry.file_type().is_socket() {
+            return Err(io::Error::other("is a socket"));
+        }
+        self.check_permission()
     }
-    let folder = folder(file);
-    access(folder, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|error| io::Error::other(Error::new(Kind::Write, folder, error)))
-}
 
-/// Checks a link to a missing file, which will be created.
-fn check_link(link: &Path) -> io::Result<()> {
-    let target = folder(link).join(fs::read_link(link)?);
-    check_writable(&target).map_err(io::Error::other)
-}
-
-fn check_existing(file: &Path, what: FileType) -> io::Result<()> {
-    if what.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
+    fn check_permission(&self) -> io::Result<()> {
+        Ok(accessat(&self.folder, &self.name, Access::WRITE_OK, AtFlags::empty())?)
     }
-    if what.is_socket() {
-        return Err(io::Error::other("is a socket"));
-    }
-    Ok(access(file, Access::WRITE_OK)?)
-}
 
-/// Writes a new file beside the old one and renames it.
-fn replace(file: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
-    if old.is_some() {
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        match &self.entry {
+            None => self.replace(None, bytes),
+            Some(old) if old.is_file() && !self.is_descriptor => {
+                match self.replace(Some(old), bytes) {
+                    Err(error) if is_in_the_way(&error) => {
+                        self.write_in_place(old, bytes)
+                    }
+                    replaced => replaced,
+                }
+            }
+            Some(old) => self.write_in_place(old, bytes),
+        }
+    }
+
+    /// Writes a new file beside the old one and renames it.
+    fn replace(&self, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
+        let folder = &self.folder.open;
+        let Some(old) = old else {
+            return NewFile::create(folder, NEW_MODE, bytes)?.replace(&self.name);
+        };
         // Renaming needs no permission on the old file; a shell's `>` does.
-        access(file, Access::WRITE_OK)?;
+        self.check_permission()?;
+        let new = NewFile::create(folder, PRIVATE_MODE, bytes)?;
+        fchown(&new.file, Some(old.uid()), Some(old.gid()))?;
+        new.file.set_permissions(Permissions::from_mode(old.mode() & KEPT_MODE))?;
+        new.replace(&self.name)
     }
-    let mode = old.map_or(NEW_MODE, |_| PRIVATE_MODE);
-    let new = written(file, mode, old, bytes)?;
-    new.persist(file).map(drop).map_err(|error| error.error)
+
+    fn write_in_place(&self, old: &Metadata, bytes: &[u8]) -> io::Result<()> {
+        let shown = printable(&self.path().to_string_lossy()).into_owned();
+        let mut waiting = Waiting::new(format!("a reader of the FIFO {shown}"));
+        let file = self.open(old, &mut waiting)?;
+        waiting.is_connected();
+        if old.is_file() {
+            ftruncate(&file, 0)?;
+        }
+        write_all(&file, bytes, &mut waiting)
+    }
+
+    /// Opens the file that was found and checked.
+    fn open(&self, old: &Metadata, waiting: &mut Waiting) -> io::Result<File> {
+        let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let how = if self.is_descriptor { how } else { how | OFlags::NOFOLLOW };
+        let file = loop {
+            match openat(&self.folder, &self.name, how, Mode::empty()) {
+                Err(Errno::NXIO) if old.file_type().is_fifo() => {
+                    waiting.pause(None)?;
+                }
+                Err(Errno::INTR) => {}
+                opened => break File::from(opened?),
+            }
+        };
+        if !self.is_descriptor {
+            self.check_opened(&file.metadata()?, old.file_type())?;
+        }
+        Ok(file)
+    }
+
+    /// Checks again: what was found may have been replaced since.
+    fn check_opened(&self, now: &Metadata, what: FileType) -> io::Result<()> {
+        if now.file_type() != what {
+            return Err(io::Error::other("was replaced by another file"));
+        }
+        let (path, folder) = (self.path(), self.folder.open.metadata()?);
+        let owners = Owners::new();
+        owners.check(&path, now, &folder)?;
+        if now.is_file() { owners.check_names(&path, now, &folder) } else { Ok(()) }
+    }
 }
 
-/// A new file beside this one, with the owner and the mode of the old one.
-fn written(
-    file: &Path,
-    mode: u32,
-    old: Option<&Metadata>,
-    bytes: &[u8],
-) -> io::Result<NamedTempFile> {
-    let mut new = tempfile::Builder::new()
-        .prefix(".noisefloor-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder(file))?;
-    if let Some(old) = old {
-        fchown(new.as_file(), Some(old.uid()), Some(old.gid()))?;
-        let mode = Permissions::from_mode(old.mode() & KEPT_MODE);
-        new.as_file().set_permissions(mode)?;
+/// Writes to a file that was opened without blocking.
+fn write_all(mut file: &File, mut bytes: &[u8], waiting: &mut Waiting) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                waiting.pause(Some((file, PollFlags::OUT)))?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
-    new.write_all(bytes)?;
-    Ok(new)
+    Ok(())
 }
 
 /// Whether a file that cannot be replaced may be writable.
@@ -152,18 +226,4 @@ fn is_in_the_way(error: &io::Error) -> bool {
             | ErrorKind::ReadOnlyFilesystem
             | ErrorKind::ResourceBusy
     )
-}
-
-fn write_in_place(file: &Path, how: OFlags, bytes: &[u8]) -> io::Result<()> {
-    let how = how | OFlags::WRONLY | OFlags::TRUNC | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let open = retry_on_intr(|| open(file, how, Mode::from_raw_mode(NEW_MODE)))?;
-    File::from(open).write_all(bytes)
-}
-
-/// The folder of a file, which may be missing.
-fn folder(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }

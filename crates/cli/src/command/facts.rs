@@ -7,6 +7,7 @@ use recording::Recording;
 use units::printable;
 
 use crate::args::Output;
+use crate::destination::create_folder;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
 
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
         None => Root::live(),
     };
     if let Some(dir) = &args.record {
-        let files = ::facts::record(&root, dir)?;
+        let files = ::facts::record(&root, dir, &create_folder(dir)?)?;
         if !output.quiet {
             say(format_args!("{files} files copied to {}", dir.display()));
         }

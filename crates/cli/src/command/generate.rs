@@ -1,12 +1,14 @@
 //! `generate`: man pages and completions, generated from the command line's definition, so that
 //! they always agree with it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::command::Args;
+use crate::destination::create_folder;
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -27,13 +29,18 @@ pub(crate) enum Generated {
 }
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
-    let failed = |error| Failure::usage(format!("{}: {error}", args.dir.display()));
-    std::fs::create_dir_all(&args.dir).map_err(failed)?;
+    create_folder(&args.dir)?;
+    let made = tempfile::tempdir().map_err(Failure::refused)?;
     match args.what {
-        Generated::Man => man(&args.dir),
-        Generated::Completions => completions(&args.dir),
+        Generated::Man => man(made.path()),
+        Generated::Completions => completions(made.path()),
     }
-    .map_err(failed)?;
+    .map_err(Failure::refused)?;
+    for entry in fs::read_dir(made.path()).map_err(Failure::refused)? {
+        let entry = entry.map_err(Failure::refused)?;
+        let text = fs::read(entry.path()).map_err(Failure::refused)?;
+        recording::write_file(&args.dir.join(entry.file_name()), text)?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -53,12 +53,7 @@ pub(crate) enum HistoryCommand {
 }
 
 pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure> {
-    let file = saved::file()?;
-    let Some(mut history) = History::open(&file)? else {
-        let hint = "hint: noisefloor check --save";
-        let text = format!("there is no history yet ({}); {hint}", file.display());
-        return Err(Failure::usage(text));
-    };
+    let mut history = saved::open()?;
     if let Some(HistoryCommand::Prune { before }) = &args.command {
         return prune(&mut history, before, output);
     }

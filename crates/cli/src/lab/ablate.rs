@@ -3,7 +3,6 @@
 //! and measured.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +92,7 @@ fn source(args: &AblateArgs) -> Result<SourceSpec, Failure> {
         }
     }
     let Some(first) = sources.first() else {
-        let text = fs::read_to_string(&args.from)
+        let text = recording::read_text(Path::new(&args.from))
             .map_err(|error| Failure::usage(format!("{}: {error}; {ENDS}", args.from)))?;
         return SourceSpec::of_config(&text).ok_or_else(|| {
             Failure::usage(format!(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use units::chain;
 
 use crate::args::Output;
+use crate::destination::create_folder;
 use crate::lab::args::BuildArgs;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
@@ -104,22 +105,22 @@ impl Files {
 
 /// Copies a kernel's files, named so that the lab finds the configuration beside the image.
 fn copy(kernel: &Kernel, folder: &Path) -> Result<Files, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::refused(format!("failed to write {}: {error}", folder.display()))
+    let failed = |error: recording::Error| Failure::of_writing(&error);
+    let copy = |from: &PathBuf, to: PathBuf| {
+        let bytes = fs::read(from)
+            .map_err(|why| recording::Error::new(recording::Kind::Read, from, why));
+        let copied = bytes.and_then(|bytes| recording::write_file(&to, bytes));
+        copied.map(|()| to).map_err(failed)
     };
     let name = kernel.spec.trim_start_matches(BuildSpec::PREFIX);
     let known = |c: char| c.is_ascii_alphanumeric() || "._=-".contains(c);
     let name: String = name.chars().map(|c| if known(c) { c } else { '-' }).collect();
     let name = format!("{}-{}", kernel.release, name.trim_matches('-'));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let image = folder.join(format!("vmlinuz-{name}"));
-    fs::copy(&kernel.image, &image).map_err(failed)?;
-    let copy = |from: &PathBuf| {
-        let to = folder.join(format!("config-{name}"));
-        fs::copy(from, &to).map(|_| to)
-    };
-    let config = kernel.config.as_ref().map(copy).transpose().map_err(failed)?;
-    Ok(Files { image, config })
+    create_folder(folder).map_err(failed)?;
+    let image = copy(&kernel.image, folder.join(format!("vmlinuz-{name}")))?;
+    let config = kernel.config.as_ref();
+    let config = config.map(|from| copy(from, folder.join(format!("config-{name}"))));
+    Ok(Files { image, config: config.transpose()? })
 }
 
 fn size(file: &Path) -> u64 {

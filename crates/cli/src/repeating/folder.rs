@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use recording::Recording;
+use units::chain;
 
-use crate::destination::Destination;
+use crate::destination::{Destination, create_folder};
 use crate::outcome::Failure;
 use crate::repeating::Variant;
 
@@ -35,9 +36,10 @@ impl SetFolder {
 
     fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: io::Error| {
-            Failure::usage(format!("-o: failed to create {}: {error}", path.display()))
+            Failure::usage(format!("-o: failed to read {}: {error}", path.display()))
         };
-        fs::create_dir_all(path).map_err(failed)?;
+        create_folder(path)
+            .map_err(|why| Failure::usage(format!("-o: {}", chain(&why))))?;
         let mut folder = Self { path: path.to_owned(), next: 1 };
         for entry in fs::read_dir(path).map_err(failed)? {
             let number = number_in(&entry.map_err(failed)?.path()).unwrap_or(0);

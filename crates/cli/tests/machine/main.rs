@@ -5,6 +5,8 @@ mod compare;
 mod culprits;
 #[path = "../shared/environment.rs"]
 mod environment;
+#[path = "../shared/file_protections.rs"]
+mod file_protections;
 mod files;
 mod guests;
 mod history;
@@ -20,6 +22,7 @@ mod printing;
 mod prometheus;
 mod repeat;
 mod run;
+mod shared_folders;
 mod slices;
 mod surroundings;
 mod tool;

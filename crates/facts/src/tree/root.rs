@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -240,19 +241,19 @@ impl Root {
         Ok(names)
     }
 
-    /// Writes all files that were read so far as a tree below `dir`, which must be empty or not
-    /// exist. `redact` returns the contents to store for each file.
+    /// Writes all files that were read so far as a tree in an open folder, which must be empty; `dir` is
+    /// its path, for messages. `redact` returns the contents to store for each file.
     ///
     /// # Errors
     /// `Kind::Record` if a file cannot be written.
     pub fn record(
         &self,
         dir: &Path,
+        folder: impl AsFd,
         redact: impl Fn(&str, &[u8]) -> Vec<u8>,
     ) -> Result<(), Error> {
         let failed = |error: io::Error| Error::new(Kind::Record, dir, error);
-        fs::create_dir_all(dir).map_err(failed)?;
-        let tree = Tree::open(dir).map_err(failed)?;
+        let tree = Tree::of(folder).map_err(failed)?;
         if !tree.is_empty().map_err(failed)? {
             return Err(Error::new(Kind::Record, dir, "the directory is not empty"));
         }
@@ -378,7 +379,11 @@ mod tests {
         assert_eq!(results[1], Err(refused));
 
         let copy = tempfile::tempdir().unwrap();
-        first.record(copy.path(), |_, bytes| bytes.to_vec()).unwrap();
+        first
+            .record(copy.path(), fs::File::open(copy.path()).unwrap(), |_, bytes| {
+                bytes.to_vec()
+            })
+            .unwrap();
         assert_eq!(read_all(&Root::tree(copy.path()).unwrap()), results);
     }
 
@@ -418,6 +423,11 @@ mod tests {
     fn records_into_empty_directories_only() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("mine"), "x").unwrap();
-        assert!(Root::live().record(dir.path(), |_, bytes| bytes.to_vec()).is_err());
+        assert!(
+            Root::live()
+                .record(dir.path(), fs::File::open(dir.path()).unwrap(), |_, bytes| bytes
+                    .to_vec())
+                .is_err()
+        );
     }
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::thread;
 
-use history::History;
 use recording::{Cell, Ending, Mode};
 use stats::RunSet;
 
@@ -73,11 +72,7 @@ fn entries(numbers: &str) -> Result<RunSet, Failure> {
         })
     };
     let (first, last) = (number(first)?, number(last)?);
-    let Some(history) = History::open(&saved::file()?)? else {
-        return Err(Failure::usage(
-            "there is no history yet; hint: noisefloor check --save",
-        ));
-    };
+    let history = saved::open()?;
     let mut set = RunSet::default();
     for entry in history.entries(first, last)? {
         set.add_numbers(&entry.run);
