@@ -1,49 +1,28 @@
 //! A child process, mostly noisefloor again, that gets the signals sent to this one until it has ended.
+//!
+//! However often they are repeated, they do not end this process, which may have changed settings: the
+//! child ends, and this process after it.
 
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use measure::{Received, Relay};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::low_level::pipe;
 
 use crate::outcome::Failure;
-use crate::terminal::heeded;
-
-const FORWARDED: [(i32, Signal); 3] =
-    [(SIGHUP, Signal::HUP), (SIGINT, Signal::INT), (SIGTERM, Signal::TERM)];
 
 /// The signals that this process handles: those that it forwards, and the end of its child.
 pub(crate) struct Forwarding {
-    received: Vec<(Arc<AtomicBool>, Signal)>,
-    any: UnixStream,
-    count: usize,
+    relay: Relay,
+    is_interrupted: bool,
 }
 
 impl Forwarding {
-    /// From here on, the signals do not end this process.
+    /// From here on, signals do not end this process.
     pub(crate) fn new() -> io::Result<Self> {
-        let (any, waker) = UnixStream::pair()?;
-        let mut received = Vec::new();
-        let heeded: Vec<i32> = heeded().collect();
-        for (number, signal) in FORWARDED {
-            if !heeded.contains(&number) {
-                continue;
-            }
-            let flag = Arc::new(AtomicBool::new(false));
-            // Set before the byte that wakes the reader is written.
-            flag::register(number, Arc::clone(&flag))?;
-            pipe::register(number, waker.try_clone()?)?;
-            received.push((flag, signal));
-        }
-        pipe::register(SIGCHLD, waker)?;
-        Ok(Self { received, any, count: 0 })
+        Ok(Self { relay: Relay::of_own_work(None)?, is_interrupted: false })
     }
 
     /// Waits for the end of the child and forwards signals to it; `None` if it has not ended by the
@@ -57,12 +36,11 @@ impl Forwarding {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status));
             }
-            // Checked before waiting: a signal may have set its flag, but not yet written its byte.
-            for signal in self.take() {
-                send(child, signal);
-            }
-            if !self.wait(deadline)? {
+            if is_over(deadline) {
                 return Ok(None);
+            }
+            if let Some(signal) = self.next(deadline)? {
+                send(child, signal);
             }
         }
     }
@@ -70,38 +48,47 @@ impl Forwarding {
     /// Waits for that long, or until a signal arrives.
     pub(crate) fn pause(&mut self, time: Duration) -> io::Result<()> {
         let end = Instant::now().checked_add(time);
-        while !self.is_interrupted() && self.wait(end)? {}
+        while !self.is_interrupted() && !is_over(end) {
+            self.next(end)?;
+        }
         Ok(())
     }
 
     /// Whether one of the signals has arrived.
     pub(crate) fn is_interrupted(&mut self) -> bool {
-        self.take();
-        self.count > 0
+        while let Ok(Some(received)) = self.relay.next(Some(Duration::ZERO)) {
+            self.is_interrupted |= !received.is_of_child();
+        }
+        self.is_interrupted
     }
 
-    /// The signals that have arrived since the last call.
-    fn take(&mut self) -> Vec<Signal> {
-        let received = self.received.iter();
-        let new = received.filter(|(flag, _)| flag.swap(false, Ordering::Relaxed));
-        let new: Vec<Signal> = new.map(|(_, signal)| *signal).collect();
-        self.count += new.len();
-        new
-    }
-
-    /// Waits for any signal; false if the time is over.
-    fn wait(&mut self, until: Option<Instant>) -> io::Result<bool> {
+    /// Waits for the next signal, or until then; `None` also if a child has ended.
+    fn next(&mut self, until: Option<Instant>) -> io::Result<Option<Signal>> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if rest.is_some_and(|rest| rest.is_zero()) {
-            return Ok(false);
-        }
-        self.any.set_read_timeout(rest)?;
-        match self.any.read(&mut [0; 16]) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) if error.kind() != ErrorKind::Interrupted => Err(error),
-            _ => Ok(true),
-        }
+        let received = self.relay.next(rest)?.filter(|received| !received.is_of_child());
+        self.is_interrupted |= received.is_some();
+        Ok(received.map(forwarded_as))
     }
+}
+
+/// Signals that a program may expect are forwarded unchanged; others are to end this process, and so
+/// its child.
+fn forwarded_as(received: Received) -> Signal {
+    match Signal::from_named_raw(received.signal) {
+        Some(
+            signal @ (Signal::HUP
+            | Signal::INT
+            | Signal::QUIT
+            | Signal::USR1
+            | Signal::USR2),
+        ) => signal,
+        _ => Signal::TERM,
+    }
+}
+
+/// Whether the time is over.
+fn is_over(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| until <= Instant::now())
 }
 
 /// This program, to be started again. The link refers to it even if its file was replaced.

@@ -16,6 +16,7 @@
 //!   command_line   the default command; usage: usage errors
 //!   printing       output to standard output and standard error
 //!   terminal       progress, live ticks, Ctrl-C; progress_line
+//!   forced_end     the end by repeated signals
 //!   outcome        exit codes, and the exit code of each failure
 //! ```
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod claiming;
 mod command;
 mod command_line;
 mod destination;
+mod forced_end;
 mod forwarding;
 mod inputs;
 mod isolating;

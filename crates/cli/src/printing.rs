@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::PIPE_BUF;
 use units::{escape, is_hidden, printable_lines};
 
 use crate::outcome::Failure;
@@ -62,6 +64,24 @@ fn print_exactly(text: &str) -> Result<bool, Failure> {
 /// Prints a message to standard error. Further lines are indented, so that none of them looks
 /// like a message.
 pub(crate) fn say(text: impl std::fmt::Display) {
+    say_lines(&message(text));
+}
+
+/// The same, but not if it would have to wait: for a reader, or for a thread that waits for one.
+pub(crate) fn say_without_waiting(text: impl std::fmt::Display) {
+    let (error, text) = (io::stderr(), message(text));
+    let mut writable = [PollFd::new(&error, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if let Ok(1) = poll(&mut writable, Some(&now)) {
+        let text = for_people(&text, is_ascii_only());
+        let text = text.as_bytes();
+        // A pipe that is writable has space for that many bytes.
+        let _ = rustix::io::write(&error, &text[..text.len().min(PIPE_BUF)]);
+    }
+}
+
+/// A message to standard error, with its line feed.
+fn message(text: impl std::fmt::Display) -> String {
     let text = text.to_string();
     let mut message = String::from("noisefloor:");
     for (at, line) in text.lines().enumerate() {
@@ -73,7 +93,7 @@ pub(crate) fn say(text: impl std::fmt::Display) {
         message += begin;
         message += line;
     }
-    say_lines(&(message + "\n"));
+    message + "\n"
 }
 
 /// Prints lines of text to standard error.

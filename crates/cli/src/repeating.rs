@@ -267,7 +267,13 @@ impl<'a> Repetition<'a> {
         let tunings = &self.plan.variants[variant].tunings;
         let lease = match tunings.is_empty() {
             true => None,
-            false => Some(TuningLease::begin(tunings, &self.facts)?),
+            false => match TuningLease::begin(tunings, &self.facts) {
+                // The wait for the journal has ended.
+                Err(_) if self.forwarding.is_interrupted() => {
+                    return Ok(Next::Interrupted);
+                }
+                lease => Some(lease?),
+            },
         };
         let finished = child.run(&mut self.forwarding);
         self.restore(lease)?;

@@ -19,10 +19,10 @@ use signal_hook::low_level::signal_name;
 
 use units::Nanos;
 
+use crate::forced_end::FORCED_END;
 use crate::forwarding::{Forwarding, own_program, start_again};
 use crate::outcome::{Failure, Outcome};
 use crate::printing;
-use crate::terminal::INTERRUPTED;
 
 /// Set for the supervised process, to its supervisor's number.
 const SUPERVISOR: &str = "NOISEFLOOR_SUPERVISOR";
@@ -116,8 +116,8 @@ fn outcome(
             let how = if CRASHES.contains(&signal) { "crashed" } else { "was ended" };
             format!("{how} ({name}, signal {signal})")
         }
-        (None, Some(INTERRUPTED)) if !has_said_so => {
-            "was interrupted twice before it returned".to_owned()
+        (None, Some(FORCED_END)) if !has_said_so => {
+            "was interrupted several times before it returned".to_owned()
         }
         (None, code) => match code.and_then(Outcome::of_code) {
             Some(outcome) if has_said_so || outcome == Outcome::Bug => {
@@ -153,7 +153,7 @@ mod tests {
         for (wait_status, has_said_so, words) in [
             (0, false, "my.so ended its process (exit status: 0)"),
             (99 << 8, true, "my.so ended its process (exit status: 99)"),
-            (130 << 8, false, "my.so was interrupted twice"),
+            (130 << 8, false, "my.so was interrupted several times"),
             (11, false, "my.so crashed (SIGSEGV, signal 11)"),
             (9, false, "my.so was ended (SIGKILL, signal 9)"),
         ] {

@@ -6,23 +6,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use measure::{Control, Notice as Of, Stop};
+use measure::{Control, Notice as Of, Relay, Stop};
 use recording::TickSample;
 use session::{Event, Observer};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
 use units::Nanos;
 
+use crate::forced_end;
 use crate::outcome::Failure;
 use crate::printing::{print, say};
 use crate::progress_line::ProgressLine;
 use crate::remarks;
-
-/// Set by the first signal.
-static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// The exit code of a process that a second Ctrl-C ends, as shells report it.
-pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Shows progress, and reports Ctrl-C to the measurement.
 pub(crate) struct Terminal {
@@ -34,18 +27,13 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal that shows nothing with `--quiet`. SIGINT, SIGTERM and SIGHUP stop the
-    /// measurement; a second signal ends the process at once.
+    /// A terminal that shows nothing with `--quiet`. Signals stop the measurement
+    /// ([`stop_on_signals`]).
     pub(crate) fn new(
         quiet: bool,
         live: Option<fn(&TickSample) -> String>,
     ) -> Result<Self, Failure> {
-        let stop = Stop::new().map_err(Failure::refused)?;
-        stop_on_signals(&stop.flag())?;
-        for signal in heeded() {
-            let waker = stop.waker().map_err(Failure::refused)?;
-            low_level::pipe::register(signal, waker).map_err(Failure::refused)?;
-        }
+        let stop = stop_on_signals()?;
         Ok(Self { stop, line: ProgressLine::new(quiet), is_quiet: quiet, live })
     }
 
@@ -98,50 +86,28 @@ impl Observer for Terminal {
     }
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set, as in [`stop_on_signals`].
+/// A flag that signals set, as in [`stop_on_signals`].
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop)?;
-    Ok(stop)
+    Ok(stop_on_signals()?.flag())
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second signal ends the process at once.
-///
-/// The actions of a signal run in the order of their registration, and a signal can arrive between
-/// two registrations: it must set the flag, or it would be lost. So the flag is registered first,
-/// and a separate flag marks that a signal is the second.
-fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    STOP.get_or_init(|| Arc::clone(stop));
-    let again = Arc::new(AtomicBool::new(false));
-    for signal in heeded() {
-        flag::register(signal, Arc::clone(stop))
-            .and_then(|_| {
-                flag::register_conditional_shutdown(
-                    signal,
-                    INTERRUPTED,
-                    Arc::clone(&again),
-                )
-            })
-            .and_then(|_| flag::register(signal, Arc::clone(&again)))
-            .map_err(Failure::refused)?;
+/// The stop request of this process: from here on, the signals that would end it make that request,
+/// and it ends by itself. Signals after the first change nothing until [`forced_end`].
+fn stop_on_signals() -> Result<Stop, Failure> {
+    static STOP: OnceLock<Stop> = OnceLock::new();
+    if let Some(stop) = STOP.get() {
+        return Ok(stop.clone());
     }
-    Ok(())
+    let stop = Stop::new().map_err(Failure::refused)?;
+    let relay = Relay::of_own_work(Some(&stop)).map_err(Failure::refused)?;
+    forced_end::watch(relay)?;
+    Ok(STOP.get_or_init(|| stop).clone())
 }
 
 /// Reports a wait for the journal of changed settings, or for the other end of a FIFO, and ends the wait
 /// on a signal.
 pub(crate) fn report_waits(quiet: bool) {
     let report = if quiet { |_: &str| {} } else { |text: &str| say(text) };
-    let is_stopped = || STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed));
-    isolate::on_lock_wait(isolate::LockWait { report, is_stopped });
-    recording::on_file_wait(recording::FileWait { report, is_stopped });
-}
-
-/// The signals that end a measurement. Ignored signals are left out, so that `nohup` works.
-pub(crate) fn heeded() -> impl Iterator<Item = i32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let is_nohup = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
-    SIGNALS.into_iter().filter(move |&signal| signal != SIGHUP || !is_nohup)
+    isolate::on_lock_wait(isolate::LockWait { report, signals: Relay::count });
+    recording::on_file_wait(recording::FileWait { report, signals: Relay::count });
 }

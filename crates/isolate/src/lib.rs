@@ -30,7 +30,7 @@ pub use program::child::{
 pub use program::watchdog::{CHECK_INTERVAL, Starved, Watchdog};
 pub use program::{Ending, Program, receive_interrupts};
 pub use settings::lease::Lease;
-pub use settings::restoration::{RestoreOutcome, RestoredSetting, restore};
+pub use settings::restoration::{RestoreOutcome, RestoredSetting, restore, unrestored};
 pub use settings::setting::Setting;
 pub use settings::state::{is_privileged, root_state_path};
 pub use task::{Task, describe_process};

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use facts::acquire_lock;
 use rustix::fs::{Mode, OFlags};
-use rustix::thread::{NanosleepRelativeResult, nanosleep};
 
 use crate::task::describe_process;
 
@@ -25,20 +24,33 @@ const REPORT_AFTER: Duration = Duration::from_secs(1);
 /// The timeout if no [`LockWait`] is set.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
+/// The number of signals that end even a wait that others do not end, after this time.
+const INSISTENT: u32 = 3;
+const INSISTENT_AFTER: Duration = Duration::from_secs(5);
+
 /// How a program waits for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct LockWait {
     /// Reports the wait once, after a second: a sentence without a period.
     pub report: fn(&str),
-    /// Whether the program was requested to stop.
-    pub is_stopped: fn() -> bool,
+    /// The number of signals so far that request the program to stop.
+    pub signals: fn() -> u32,
+}
+
+/// Which signals end a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    /// Any, also one before the wait.
+    Any,
+    /// The third during the wait, if that takes seconds: settings would stay changed.
+    Third,
 }
 
 static LOCK_WAIT: OnceLock<LockWait> = OnceLock::new();
 
 /// Sets how this program waits for locks; only the first call has an effect. With it, a wait has
-/// no timeout, and a signal with a handler ends it. Without it (a C program that uses the library),
-/// nothing is reported, and a wait fails after ten seconds.
+/// no timeout, and a signal ends it. Without it (a C program that uses the library), nothing is
+/// reported, and a wait fails after ten seconds.
 pub fn on_lock_wait(wait: LockWait) {
     let _ = LOCK_WAIT.set(wait);
 }
@@ -47,10 +59,10 @@ pub fn on_lock_wait(wait: LockWait) {
 ///
 /// # Errors
 /// `Interrupted`, `TimedOut`; those of [`try_lock`].
-pub(crate) fn lock(file: File, what: &str) -> io::Result<File> {
+pub(crate) fn lock(file: File, what: &str, ended_by: EndedBy) -> io::Result<File> {
     let wait = LOCK_WAIT.get();
-    let is_stopped = || wait.is_some_and(|wait| (wait.is_stopped)());
-    let (began, was_stopped) = (Instant::now(), is_stopped());
+    let signals = || wait.map_or(0, |wait| (wait.signals)());
+    let (began, before) = (Instant::now(), signals());
     let (mut pause, mut is_reported) = (TRY_MIN, false);
     while !acquire_lock(&file)? {
         let is_late = |limit| began.elapsed() >= limit;
@@ -61,11 +73,15 @@ pub(crate) fn lock(file: File, what: &str) -> io::Result<File> {
             (wait.report)(&format!("waiting: {}", holder(&file, what)));
             is_reported = true;
         }
-        let is_interrupted = is_interrupted(pause) && wait.is_some();
-        if is_interrupted || is_stopped() && !was_stopped {
+        let is_ended = match ended_by {
+            EndedBy::Any => signals() > 0,
+            EndedBy::Third => is_late(INSISTENT_AFTER) && signals() - before >= INSISTENT,
+        };
+        if is_ended {
             let text = format!("{}; interrupted while waiting", holder(&file, what));
             return Err(io::Error::new(ErrorKind::Interrupted, text));
         }
+        std::thread::sleep(pause);
         pause = TRY_MAX.min(pause * 2);
     }
     Ok(file)
@@ -92,12 +108,6 @@ pub fn try_lock_folder(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     Ok(acquire_lock(&folder)?.then_some(folder))
-}
-
-/// Sleeps; returns whether a signal handler interrupted that.
-fn is_interrupted(pause: Duration) -> bool {
-    let Ok(pause) = pause.try_into() else { return false };
-    matches!(nanosleep(&pause), NanosleepRelativeResult::Interrupted(_))
 }
 
 /// Describes the process that holds the lock of a file.
@@ -175,7 +185,7 @@ mod tests {
                     return;
                 }
                 let open = fs::File::create(&file).unwrap();
-                let refused = lock(open, "a test").unwrap_err();
+                let refused = lock(open, "a test", EndedBy::Any).unwrap_err();
                 for error in [refused, try_lock(&file).unwrap_err()] {
                     assert_eq!(error.kind(), ErrorKind::Unsupported);
                     assert!(error.to_string().contains("CONFIG_FILE_LOCKING"), "{error}");

@@ -75,8 +75,16 @@ impl Program {
         Ok(Self { supervisor, reports: reports.into() })
     }
 
-    /// Sends the program a signal, unless it has ended.
+    /// Sends the program a signal, unless it has ended. SIGPWR and SIGSTKFLT are not sent: they
+    /// control the supervisor.
     pub fn signal(&self, signal: libc::c_int) {
+        if signal != END && signal != LEAVE {
+            self.control(signal);
+        }
+    }
+
+    /// Sends the supervisor a signal.
+    fn control(&self, signal: libc::c_int) {
         let supervisor = libc::pid_t::try_from(self.supervisor.id());
         if let Ok(supervisor) = supervisor {
             // SAFETY: takes numbers only; the supervisor was not waited for, so its PID cannot have
@@ -134,7 +142,7 @@ impl Program {
 
     /// Lets the program's remaining processes continue to run without this process.
     pub fn leave(mut self) {
-        self.signal(LEAVE);
+        self.control(LEAVE);
         let _ = self.supervisor.wait();
     }
 }
@@ -156,7 +164,7 @@ pub fn receive_interrupts(command: &mut Command) {
 impl Drop for Program {
     fn drop(&mut self) {
         if matches!(self.supervisor.try_wait(), Ok(None)) {
-            self.signal(END);
+            self.control(END);
             let _ = self.supervisor.wait();
         }
     }

@@ -32,7 +32,7 @@ mod ticks;
 mod time;
 
 pub use control::observer::{Control, Listener, Notice, ignore};
-pub use control::relay::Relay;
+pub use control::relay::{Received, Relay};
 pub use control::stop::Stop;
 pub use control::wait::Wait;
 pub use error::{Error, Kind};

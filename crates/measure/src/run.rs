@@ -18,7 +18,7 @@ use recording::{Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
 use crate::control::observer::{Listener, Notice, Watch};
-use crate::control::relay::{Received, Relay};
+use crate::control::relay::Relay;
 use crate::latency::timers::now;
 use crate::proc_counters::ProcCounters;
 use crate::{Error, Kind, check_priority};
@@ -113,8 +113,8 @@ impl<'a> Waiting<'a> {
             }
             let every = watchdog.as_ref().map(|_| CHECK_INTERVAL);
             match self.relay.next_or(program.end(), every)? {
-                Some(Received { signal, was_sent: true }) if signal != libc::SIGCHLD => {
-                    program.signal(signal);
+                Some(received) if received.was_sent && !received.is_of_child() => {
+                    program.signal(received.signal);
                 }
                 _ => {}
             }

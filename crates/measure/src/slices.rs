@@ -143,12 +143,18 @@ impl Sampler<'_> {
             steps.push(tunings(step)?);
         }
         let mut turns = Vec::new();
+        let stop = watch.control.stop.clone();
+        let is_stopped = || stop.is_requested();
         for turn in 0..spec.turns {
             for step in in_order(turn, steps.len()) {
                 let tunings = &steps[step];
                 let tuned = match tunings.is_empty() {
                     true => None,
-                    false => Some(TuningLease::begin(tunings, self.facts)?),
+                    false => match TuningLease::begin(tunings, self.facts) {
+                        // The wait for the journal has ended.
+                        Err(_) if is_stopped() && !turns.is_empty() => return Ok(turns),
+                        tuned => Some(tuned?),
+                    },
                 };
                 let words = match spec.turns {
                     1 => "spinning".to_owned(),
@@ -160,7 +166,7 @@ impl Sampler<'_> {
                     let step = u32::try_from(step).unwrap_or(u32::MAX);
                     turns.push(SlicesTurn { step, samples });
                 }
-                if watch.control.stop.is_requested() {
+                if is_stopped() {
                     return Ok(turns);
                 }
             }

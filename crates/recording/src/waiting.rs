@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 /// The length of one poll.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -22,8 +21,8 @@ const REPORT_AFTER: Duration = Duration::from_secs(1);
 pub struct FileWait {
     /// Reports the wait once, after a second: a sentence without a period.
     pub report: fn(&str),
-    /// Whether the program was requested to stop.
-    pub is_stopped: fn() -> bool,
+    /// The number of signals so far that request the program to stop.
+    pub signals: fn() -> u32,
 }
 
 static FILE_WAIT: OnceLock<FileWait> = OnceLock::new();
@@ -42,19 +41,20 @@ pub(crate) struct Waiting {
     /// The begin of the current wait.
     began: Option<Instant>,
     is_reported: bool,
-    /// A request to stop that was made before does not end a wait.
-    was_stopped: bool,
+    /// A request to stop does not end a wait: the other end is there, and a result is not lost. Who
+    /// insists ends the process.
+    is_connected: bool,
 }
 
 impl Waiting {
     /// Waits that a request to stop ends, also one that was made before: the other end may never come.
     pub(crate) fn new(what: String) -> Self {
-        Self { what, began: None, is_reported: false, was_stopped: false }
+        Self { what, began: None, is_reported: false, is_connected: false }
     }
 
     /// From now on the other end is there, and gets the rest after a request to stop, too.
     pub(crate) fn is_connected(&mut self) {
-        self.was_stopped = is_stopped();
+        self.is_connected = true;
         self.began = None;
     }
 
@@ -66,8 +66,7 @@ impl Waiting {
         let mut ends: Vec<_> =
             file.iter().map(|(file, how)| PollFd::new(*file, *how)).collect();
         let polled = poll(&mut ends, Some(&PAUSE));
-        let is_interrupted = polled == Err(Errno::INTR) && FILE_WAIT.get().is_some();
-        if is_interrupted || is_stopped() && !self.was_stopped {
+        if !self.is_connected && is_stopped() {
             let text = format!("interrupted while waiting for {}", self.what);
             return Err(io::Error::new(ErrorKind::Interrupted, text));
         }
@@ -92,5 +91,5 @@ impl Waiting {
 }
 
 fn is_stopped() -> bool {
-    FILE_WAIT.get().is_some_and(|wait| (wait.is_stopped)())
+    FILE_WAIT.get().is_some_and(|wait| (wait.signals)() > 0)
 }

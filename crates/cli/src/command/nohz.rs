@@ -11,6 +11,7 @@ use crate::claiming::Claiming;
 use crate::isolating::{Free, report_choice};
 use crate::measuring::{self, Measured};
 use crate::outcome::{Failure, Outcome};
+use crate::remarks::Remarks;
 use crate::terminal::Terminal;
 
 /// The subcommands of `nohz`.
@@ -83,7 +84,6 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     };
     let saved_to = place.saved.destination();
     let output = output.beside(saved_to)?;
-    let mut terminal = Terminal::new(output.quiet, None)?;
     let spec = |cpu| {
         let spec = spec(place, cpu, tries, stay);
         match command {
@@ -95,7 +95,8 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     let (access, isolation) = (place.claiming.access(), place.free.at(place.fifo));
     let isolation = Some(isolation.plan());
     let plan = Plan { access, isolation, ..plan };
-    let claimed = plan.claim(&mut terminal)?;
+    let claimed = plan.claim(&mut Remarks { quiet: output.quiet })?;
+    let mut terminal = Terminal::new(output.quiet, None)?;
     report_choice(&pick, output.quiet);
     let measured = Measured::new(claimed.run(&terminal.control(), &mut terminal)?);
     let outcome = measuring::finish(&measured, saved_to, output, || measured.text())?;

@@ -14,6 +14,7 @@ use units::CpuSet;
 use crate::args::{Output, Saving, SourceOption, cpu_list};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
+use crate::forced_end;
 use crate::isolating::Free;
 use crate::measuring::Measured;
 use crate::outcome::{Failure, Outcome};
@@ -79,11 +80,6 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         return Err(taken.refuse("standard output is the program's; name a file"));
     }
     let facts = Facts::read(&Root::live());
-    // Signals are forwarded to the program from before the first change of a setting until all
-    // settings are restored.
-    let control = Control::new().map_err(Failure::refused)?;
-    let relay = Some(Relay::begin().map_err(Failure::refused)?);
-    let control = Control { relay, ..control };
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
     let source = args.source.of_recording();
     let plan = Plan {
@@ -94,7 +90,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     };
     let mut remarks = Remarks { quiet: output.quiet };
     let claimed = plan.claim(&mut remarks)?;
-    let measured = Measured::new(claimed.run(&control, &mut remarks).map_err(refused)?);
+    // Signals are forwarded to the program from before the first change of a setting until all
+    // settings are restored.
+    let relay = Some(Relay::begin().map_err(Failure::refused)?);
+    let control = Control { relay, ..Control::new().map_err(Failure::refused)? };
+    let measured = claimed.run(&control, &mut remarks).map_err(refused);
+    // From here on they are for noisefloor, which has a result to report.
+    let _ = control.relay.map(forced_end::watch);
+    let measured = Measured::new(measured?);
     // The program's exit code takes precedence over a failure to save.
     if let Some(Err(why)) = saved_to.map(|to| to.save(measured.recording())) {
         say(why);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,6 +15,7 @@ use recording::Recording;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::forced_end::FORCED_END;
 use crate::forwarding::{Forwarding, send, start_again};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say_lines;
@@ -76,13 +78,22 @@ impl<'a> Child<'a> {
         let status = status.map_err(Failure::refused)?;
         let Some(status) = status else {
             end(&mut child, forwarding).map_err(Failure::refused)?;
-            session::restore_left_behind(&mut Remarks { quiet: self.plan.quiet });
+            self.restore_left_behind();
             let text = "a run did not end in time (--timeout)".to_owned();
             return Ok(Finished::Failed(Failure::exceeded(text)));
         };
         let messages = messages.and_then(|it| it.recv_timeout(MESSAGES_WAIT).ok());
         let messages =
             String::from_utf8_lossy(&messages.unwrap_or_default()).into_owned();
+        // The exit code of `run` is the program's.
+        let own = status.code().filter(|_| !self.plan.measurement.is_run);
+        if status.signal().is_some() || own == Some(FORCED_END) {
+            if forwarding.is_interrupted() {
+                say_lines(&messages);
+            }
+            // It could not restore its settings.
+            self.restore_left_behind();
+        }
         if !file.exists() {
             return Ok(Finished::Failed(failure(status, &messages)));
         }
@@ -90,10 +101,12 @@ impl<'a> Child<'a> {
             say_lines(&messages);
         }
         let recording = Box::new(Recording::load(&file)?);
-        // The exit code of `run` is the program's.
-        let own = status.code().filter(|_| !self.plan.measurement.is_run);
         let outcome = own.and_then(Outcome::of_code).unwrap_or(Outcome::Done);
         Ok(Finished::Saved { recording, outcome })
+    }
+
+    fn restore_left_behind(&self) {
+        session::restore_left_behind(&mut Remarks { quiet: self.plan.quiet });
     }
 }
 

@@ -16,10 +16,10 @@ use std::ptr;
 use rustix::fs::{Mode, OFlags, RawDir};
 
 /// The signal to kill all descendants; the kernel also sends it when the process that started the
-/// program has ended.
-pub(crate) const END: libc::c_int = libc::SIGALRM;
+/// program has ended. This one and the next are not forwarded to programs, which have no use for them.
+pub(crate) const END: libc::c_int = libc::SIGPWR;
 /// The signal to exit without killing descendants.
-pub(crate) const LEAVE: libc::c_int = libc::SIGVTALRM;
+pub(crate) const LEAVE: libc::c_int = libc::SIGSTKFLT;
 /// The interval between two attempts to kill all children.
 const RETRY_INTERVAL: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Processes that may not be killed are not waited for: the number of consecutive attempts without
@@ -121,8 +121,10 @@ pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
     loop {
         let (signal, sender) = next_signal();
         match signal {
-            END => end_all(program, is_running),
-            LEAVE => leave(),
+            // Sent by the kernel, it has the number of the parent that ended; one of another process
+            // that was still pending takes its place.
+            END if sender == parent || has_ended(parent) => end_all(program, is_running),
+            LEAVE if sender == parent => leave(),
             libc::SIGCHLD => {
                 let (report, are_left) = reap(program);
                 if let Some(report) = report {
@@ -142,6 +144,10 @@ pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
             _ => {}
         }
     }
+}
+
+fn has_ended(parent: libc::pid_t) -> bool {
+    pid_of(std::os::unix::process::parent_id()) != parent
 }
 
 /// Waits for a signal; returns it with the sender's PID, or 0 if the kernel sent it.

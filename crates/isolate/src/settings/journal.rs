@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cause, Helped};
 
 use crate::error::{Error, Kind};
-use crate::lock::lock;
+use crate::lock::{EndedBy, lock};
 use crate::settings::setting::Setting;
 use crate::settings::state::State;
 
@@ -77,10 +77,20 @@ pub(crate) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Waits for the lock of the journal, and reads it.
+    /// Waits for the lock of the journal, and reads it. A signal ends the wait.
     pub(crate) fn open(state: &'a State) -> Result<Self, Error> {
+        Self::open_until(state, EndedBy::Any)
+    }
+
+    /// The same to restore the settings of this run: a single signal does not end the wait.
+    pub(crate) fn open_to_restore(state: &'a State) -> Result<Self, Error> {
+        Self::open_until(state, EndedBy::Third)
+    }
+
+    fn open_until(state: &'a State, ended_by: EndedBy) -> Result<Self, Error> {
         let what = format!("the journal in {}", state.path().display());
-        let locked = state.create_file(LOCK).and_then(|file| lock(file, &what));
+        let file = state.create_file(LOCK);
+        let locked = file.and_then(|file| lock(file, &what, ended_by));
         let lock = locked.map_err(|error| refused(state.path(), error))?;
         Ok(Self { state, _lock: lock, entries: entries(state)? })
     }
@@ -110,7 +120,8 @@ impl<'a> Journal<'a> {
     }
 }
 
-fn entries(state: &State) -> Result<Vec<Entry>, Error> {
+/// The entries now; does not wait for the lock.
+pub(crate) fn entries(state: &State) -> Result<Vec<Entry>, Error> {
     let text = match state.read(JOURNAL) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -207,7 +207,7 @@ impl Lease {
         if std::mem::replace(&mut self.is_restored, true) || !self.run.is_own() {
             return Ok(Vec::new());
         }
-        let mut journal = Journal::open(&self.state)?;
+        let mut journal = Journal::open_to_restore(&self.state)?;
         let mut restored = restore_entries(&mut journal, Some(&self.run.name))?;
         restored.retain(|setting| !matches!(setting.outcome, RestoreOutcome::Needed(_)));
         Ok(restored)

@@ -43,18 +43,37 @@ pub enum RestoreOutcome {
 /// `Kind::Journal` if the journal cannot be read or written, `Kind::Privilege` if this user may not
 /// access it.
 pub fn restore() -> Result<Vec<RestoredSetting>, Error> {
-    let path = state_path()?;
-    let state = match State::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let text = format!("failed to open {}", path.display());
-            return Err(Error::new(Kind::Privilege, text).caused_by(error));
-        }
-        opened => opened.map_err(|error| journal::refused(&path, error))?,
-    };
+    let Some(state) = existing_state()? else { return Ok(Vec::new()) };
     match Journal::exists(&state)? {
         true => restore_entries(&mut Journal::open(&state)?, None),
         false => Ok(Vec::new()),
+    }
+}
+
+/// The settings that runs of this process have changed and not restored, with their original values.
+/// Does not wait for a lock.
+///
+/// # Errors
+/// Those of [`restore`].
+pub fn unrestored() -> Result<Vec<(Setting, String)>, Error> {
+    let Some(state) = existing_state()? else { return Ok(Vec::new()) };
+    let is_own = |name: &String| run_lock::process(name) == Some(std::process::id());
+    let mut entries = journal::entries(&state)?;
+    entries.retain(|entry| entry.holders.iter().any(is_own));
+    Ok(entries.into_iter().map(|entry| (entry.setting, entry.old)).collect())
+}
+
+/// The state directory; `None` without one.
+fn existing_state() -> Result<Option<State>, Error> {
+    let path = state_path()?;
+    match State::open(&path) {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let text = format!("failed to open {}", path.display());
+            Err(Error::new(Kind::Privilege, text).caused_by(error))
+        }
+        Err(error) => Err(journal::refused(&path, error)),
     }
 }
 

@@ -1,7 +1,6 @@
-//! Signals that arrive while this process runs a program: recorded by a handler, and read one by
-//! one.
+//! Signals that would end this process: recorded by a handler, and read one by one.
 //!
-//! Handlers are used rather than a mask: exec resets them, so that the program begins with the
+//! Handlers are used rather than a mask: exec resets them, so that a program begins with the
 //! dispositions that this process had, and any thread that receives a signal can record it. Ignored
 //! signals stay ignored (`nohup`).
 //!
@@ -11,38 +10,70 @@
 //! relay would receive nothing if the process has set a disposition after the first.
 //!
 //! `si_code` shows the sender of a signal (`sigaction(2)`): the kernel sends what is typed at a
-//! terminal to the whole foreground group, and so to the program itself.
+//! terminal to the whole foreground group, and so to a program itself.
+//!
+//! Cannot see: SIGKILL; the signals that a process's own errors raise (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+//! SIGSYS, SIGTRAP), after which it cannot continue.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// The signals that another process may intend for the program.
-const FORWARDED: [libc::c_int; 6] = [
+use crate::control::stop::Stop;
+
+/// The signals whose default action ends a process (`signal(7)`), except those that its own errors
+/// raise, the real-time signals, and SIGPIPE, which Rust ignores.
+const ENDING: [libc::c_int; 15] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
     libc::SIGTERM,
     libc::SIGUSR1,
     libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    // `abort(3)` ends the process in spite of a handler.
+    libc::SIGABRT,
 ];
 
 /// The pipe of the handler; there is one relay at a time.
 static NOTES: AtomicI32 = AtomicI32::new(-1);
+/// The socket that wakes sleeping threads,
+static WAKER: AtomicI32 = AtomicI32::new(-1);
+/// and the flag that is set before.
+static STOP: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
+/// The number of signals since the first relay began.
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) signal: libc::c_int,
+pub struct Received {
+    /// Its number.
+    pub signal: libc::c_int,
     /// Whether a process sent it, and not the kernel.
-    pub(crate) was_sent: bool,
+    pub was_sent: bool,
+}
+
+impl Received {
+    /// Whether a child process has ended or stopped.
+    pub fn is_of_child(self) -> bool {
+        self.signal == libc::SIGCHLD
+    }
 }
 
 /// Receives signals until it is dropped, so that they do not end this process. Those that arrive
@@ -51,30 +82,78 @@ pub(crate) struct Received {
 pub struct Relay {
     notes: OwnedFd,
     _written: OwnedFd,
+    waker: Option<UnixStream>,
     before: Vec<(libc::c_int, libc::sigaction)>,
 }
 
 impl Relay {
-    /// Installs the handlers. A process has one relay at a time.
+    /// Installs the handlers for the time that a program runs: signals are for the program. A process
+    /// has one relay at a time.
     ///
     /// # Errors
     /// There is one already, or no file descriptor is left.
     pub fn begin() -> io::Result<Self> {
+        let mut relay = Self::new(None)?;
+        relay.install(&[])?;
+        Ok(relay)
+    }
+
+    /// Installs the handlers for a process that ends its own work on a signal: by the stop request, or
+    /// without one by what its child does when the signal is forwarded. SIGINT and SIGTERM are received
+    /// even if they were ignored, as the background jobs of a script ignore SIGINT.
+    ///
+    /// # Errors
+    /// Those of [`Self::begin`].
+    pub fn of_own_work(stop: Option<&Stop>) -> io::Result<Self> {
+        let mut relay = Self::new(stop)?;
+        relay.install(&[libc::SIGINT, libc::SIGTERM])?;
+        Ok(relay)
+    }
+
+    /// The number of signals that this process has received from relays.
+    pub fn count() -> u32 {
+        COUNT.load(Ordering::SeqCst)
+    }
+
+    fn new(stop: Option<&Stop>) -> io::Result<Self> {
         // A handler must not block.
         let (notes, written) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let waker = stop.map(Stop::waker).transpose()?;
         let order = Ordering::SeqCst;
         let free = NOTES.compare_exchange(-1, written.as_raw_fd(), order, order);
         free.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
-        let mut relay = Self { notes, _written: written, before: Vec::new() };
-        for signal in FORWARDED.into_iter().chain([libc::SIGCHLD]) {
-            let before = action(signal, None)?;
-            // With SIGCHLD ignored a child could not be waited for.
-            if before.sa_sigaction != libc::SIG_IGN || signal == libc::SIGCHLD {
-                action(signal, Some(&noting()))?;
-                relay.before.push((signal, before));
+        if let Some((stop, waker)) = stop.zip(waker.as_ref()) {
+            WAKER.store(waker.as_raw_fd(), order);
+            // Never freed: a handler may be running when the relay ends.
+            STOP.store(Arc::into_raw(stop.flag()).cast_mut(), order);
+        }
+        Ok(Self { notes, _written: written, waker, before: Vec::new() })
+    }
+
+    /// Installs the handlers; of ignored signals only these.
+    fn install(&mut self, though_ignored: &[libc::c_int]) -> io::Result<()> {
+        for signal in ENDING.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+            let is_ignored = action(signal, None)?.sa_sigaction == libc::SIG_IGN;
+            if !is_ignored || though_ignored.contains(&signal) {
+                self.receive(signal)?;
             }
         }
-        Ok(relay)
+        // A stop request has no child. With SIGCHLD ignored a child could not be waited for.
+        if self.waker.is_none() { self.receive(libc::SIGCHLD) } else { Ok(()) }
+    }
+
+    fn receive(&mut self, signal: libc::c_int) -> io::Result<()> {
+        let before = action(signal, Some(&noting()))?;
+        self.before.push((signal, before));
+        Ok(())
+    }
+
+    /// Waits for the next signal, at most that long; `None` without one.
+    ///
+    /// # Errors
+    /// Those of `poll(2)` and `read(2)`.
+    pub fn next(&self, at_most: Option<Duration>) -> io::Result<Option<Received>> {
+        self.next_or(self.notes.as_fd(), at_most)
     }
 
     /// Waits for the next signal, or until `other` is readable, or for `at_most`; `None` without a
@@ -111,6 +190,8 @@ impl Drop for Relay {
             // Restoring a disposition that was valid does not fail.
             let _ = action(*signal, Some(before));
         }
+        STOP.store(ptr::null_mut(), Ordering::SeqCst);
+        WAKER.store(-1, Ordering::SeqCst);
         NOTES.store(-1, Ordering::SeqCst);
     }
 }
@@ -147,18 +228,27 @@ extern "C" fn note(
     // SAFETY: with SA_SIGINFO the kernel passes a valid pointer.
     let code = unsafe { (*info).si_code };
     let note = [u8::try_from(signal).unwrap_or(0), u8::from(code > 0)];
-    // SAFETY: `errno` is this thread's; the bytes outlive the call, which only reads them. A full
-    // pipe holds thousands of records that were not read: one more would not help.
+    let order = Ordering::SeqCst;
+    // SAFETY: `errno` is this thread's, and the flag is never freed. The bytes outlive the calls,
+    // which only read them. A full pipe holds thousands of records that were not read, and a full
+    // socket wakes all threads: one more would not help.
     unsafe {
         let errno = *libc::__errno_location();
-        libc::write(NOTES.load(Ordering::SeqCst), note.as_ptr().cast(), note.len());
+        if signal != libc::SIGCHLD {
+            COUNT.fetch_add(1, order);
+            if let Some(stop) = STOP.load(order).as_ref() {
+                stop.store(true, order);
+            }
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            libc::send(WAKER.load(order), note.as_ptr().cast(), 1, flags);
+        }
+        libc::write(NOTES.load(order), note.as_ptr().cast(), note.len());
         *libc::__errno_location() = errno;
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::atomic::AtomicBool;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
