@@ -9,7 +9,7 @@ use report::{RepeatedRuns, repeated_json, repeated_text};
 use crate::args::{Output, step};
 use crate::command::measurement;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json};
+use crate::printing::{print, print_json, say};
 use crate::repeating::folder::SetFolder;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Repeated, Variant, repeat};
@@ -39,6 +39,10 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
     let mut folders = args.options.folders(&plan)?;
     let known: Vec<u32> = folders.iter().map(SetFolder::known).collect();
     let Repeated { sets, doubts, outcome } = repeat(&plan, &mut folders)?;
+    if !output.json && sets.iter().all(|set| set.runs() == 0) {
+        say("nothing to report: the runs ended before one was complete");
+        return Ok(outcome);
+    }
     let names: Vec<String> = plan.variants.iter().map(Variant::name).collect();
     let paths = folders.iter().map(|folder| folder.path().display().to_string());
     let runs = RepeatedRuns {
