@@ -118,7 +118,7 @@ impl Failure {
     }
 
     /// Ended before the measurement.
-    fn incomplete(text: impl fmt::Display) -> Self {
+    pub(crate) fn incomplete(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Doubtful, text: text.to_string() }
     }
 

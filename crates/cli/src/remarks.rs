@@ -8,13 +8,13 @@ use crate::printing::say;
 
 /// Prints what a session reports, but no progress.
 pub(crate) struct Remarks {
-    /// Whether nothing is printed.
+    /// Whether nothing is printed but that settings are not restored.
     pub(crate) quiet: bool,
 }
 
 impl Observer for Remarks {
     fn event(&mut self, event: Event<'_>) {
-        if !self.quiet {
+        if !self.quiet || matches!(event, Event::NotRestored(_)) {
             text(event).iter().for_each(say);
         }
     }

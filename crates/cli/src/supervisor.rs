@@ -14,7 +14,10 @@ use std::path::Path;
 use std::process::{Child, ExitStatus};
 
 use rustix::process::{Signal, kill_process};
-use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+use signal_hook::consts::{
+    SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGSYS, SIGTERM,
+    SIGTRAP, SIGUSR1, SIGUSR2,
+};
 use signal_hook::low_level::signal_name;
 
 use units::Nanos;
@@ -87,6 +90,9 @@ impl Supervisor {
         let mut child = start(its_end, more)?;
         let ended = self.0.until_ended(&mut child, None).map_err(Failure::refused)?;
         let status = ended.ok_or_else(|| Failure::bug("a wait without a limit ended"))?;
+        if status.signal().is_some_and(is_forwarded) && self.0.is_interrupted() {
+            return Err(Failure::incomplete("interrupted before the measurement began"));
+        }
         end.set_nonblocking(true).map_err(Failure::refused)?;
         let mut said = [0];
         match end.read(&mut said).map(|read| (read, said)) {
@@ -94,6 +100,11 @@ impl Supervisor {
             said => outcome(status, matches!(said, Ok((1, _))), library),
         }
     }
+}
+
+/// Whether it is one of the signals that end the supervised process only before it handles them.
+fn is_forwarded(signal: i32) -> bool {
+    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2].contains(&signal)
 }
 
 fn start(its_end: UnixStream, more: Option<&str>) -> Result<Child, Failure> {

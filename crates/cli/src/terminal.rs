@@ -81,6 +81,10 @@ impl Observer for Terminal {
                 }
             }
             Event::Finished => self.line.clear(),
+            Event::NotRestored(_) => {
+                self.line.clear();
+                remarks::text(event).iter().for_each(say);
+            }
             event => remarks::text(event).iter().for_each(|text| self.remark(text)),
         }
     }

@@ -24,9 +24,10 @@ const REPORT_AFTER: Duration = Duration::from_secs(1);
 /// The timeout if no [`LockWait`] is set.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// The number of signals that end even a wait that others do not end, after this time.
+/// A wait that other signals do not end is ended by a signal after this time,
+const LATE: Duration = Duration::from_secs(5);
+/// if it is this one or a later one.
 const INSISTENT: u32 = 3;
-const INSISTENT_AFTER: Duration = Duration::from_secs(5);
 
 /// How a program waits for a lock.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,7 @@ pub(crate) fn lock(file: File, what: &str, ended_by: EndedBy) -> io::Result<File
     let wait = LOCK_WAIT.get();
     let signals = || wait.map_or(0, |wait| (wait.signals)());
     let (began, before) = (Instant::now(), signals());
-    let (mut pause, mut is_reported) = (TRY_MIN, false);
+    let (mut pause, mut is_reported, mut when_late) = (TRY_MIN, false, None);
     while !acquire_lock(&file)? {
         let is_late = |limit| began.elapsed() >= limit;
         if wait.is_none() && is_late(TIMEOUT_DEFAULT) {
@@ -73,9 +74,15 @@ pub(crate) fn lock(file: File, what: &str, ended_by: EndedBy) -> io::Result<File
             (wait.report)(&format!("waiting: {}", holder(&file, what)));
             is_reported = true;
         }
+        if is_late(LATE) {
+            when_late.get_or_insert_with(signals);
+        }
         let is_ended = match ended_by {
             EndedBy::Any => signals() > 0,
-            EndedBy::Third => is_late(INSISTENT_AFTER) && signals() - before >= INSISTENT,
+            EndedBy::Third => {
+                when_late.is_some_and(|then| signals() > then)
+                    && signals() - before >= INSISTENT
+            }
         };
         if is_ended {
             let text = format!("{}; interrupted while waiting", holder(&file, what));
