@@ -16,8 +16,8 @@ use crate::{alone, cpu, output, text, text as text_of, tool};
 /// its command line to its first program as environment.
 const TIMES: u32 = 200;
 /// On a busy machine fewer runs within this time, but at least this number.
-const LONG: Duration = Duration::from_secs(120);
-const FEWEST: u32 = 40;
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const FEWEST: u32 = 40;
 const ASKED: &str = "NOISEFLOOR_TEST_KILLS";
 /// The number of changes after which a child of this test panics.
 const PANIC: &str = "NOISEFLOOR_TEST_PANICS_AFTER";
@@ -38,10 +38,10 @@ const ENDS: [End; 5] = [
 ];
 
 /// A small random number generator with the same sequence each time: an LCG.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % bound
     }
@@ -217,9 +217,10 @@ fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
     command.spawn().unwrap()
 }
 
-/// The kinds of settings that differ from the original.
+/// The kinds of settings that differ from the original. A run does not change what another run on this
+/// machine has changed already.
 fn changed_kinds(before: &Settings) -> Vec<&'static str> {
-    settings::kinds(before, &settings::now())
+    settings::kinds(before, &settings::raw())
 }
 
 /// Alternately `restore` and another command.
@@ -343,7 +344,8 @@ fn others_are_not_overruled() {
     let _alone = alone();
     let state = tempfile::tempdir().unwrap();
     let file = "/proc/sys/kernel/sched_rt_runtime_us";
-    let old = fs::read_to_string(file).unwrap();
+    let now = || settings::now().remove(file).unwrap();
+    let old = now();
     let entry = serde_json::json!({
         "setting": {"file": file}, "old": "940000", "new": ["930000"], "holders": ["1-0"],
         "pid": 1, "time_s": 0,
@@ -358,6 +360,6 @@ fn others_are_not_overruled() {
         .unwrap();
     let told = text(&told.stdout);
     assert!(told.contains("another program changed it"), "{told}");
-    assert_eq!(fs::read_to_string(file).unwrap(), old);
+    assert_eq!(now(), old);
     assert_eq!(text(&output(&["restore"]).stderr), "");
 }

@@ -18,6 +18,7 @@ mod settings;
 mod settings_lock;
 mod spinning;
 mod state;
+mod storms;
 mod trying;
 mod tuning;
 

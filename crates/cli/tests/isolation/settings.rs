@@ -1,14 +1,64 @@
 //! All settings that a run may change, read independently of noisefloor as far as possible.
+//!
+//! Other runs on this machine may change settings at any time. They share one journal, while the runs of
+//! tests that compare settings have journals of their own: what is in the shared one is not theirs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 /// Settings and their values.
 pub(crate) type Settings = BTreeMap<String, String>;
 
-/// The current values.
+/// The journal of root's runs.
+const SHARED_JOURNAL: &str = "/run/noisefloor/journal.json";
+/// The number of attempts to read all settings between two changes of the shared journal.
+const ATTEMPTS: u32 = 100;
+
+/// The current values, and the original ones of settings that other runs have changed.
 pub(crate) fn now() -> Settings {
+    let journal = || fs::read_to_string(SHARED_JOURNAL).unwrap_or_default();
+    for _ in 0..ATTEMPTS {
+        let before = journal();
+        let mut all = raw();
+        if journal() == before {
+            restore_in(&mut all, &before);
+            return all;
+        }
+    }
+    panic!("other runs change settings all the time");
+}
+
+/// Sets what a journal names to its original value, or removes what is not compared as a file.
+fn restore_in(all: &mut Settings, journal: &str) {
+    let page: Value = serde_json::from_str(journal).unwrap_or_default();
+    for entry in page["changes"].as_array().into_iter().flatten() {
+        let (setting, old) =
+            (&entry["setting"], entry["old"].as_str().unwrap_or_default());
+        if let Some(file) = setting["file"].as_str() {
+            if let Some(value) = all.get_mut(file) {
+                old.clone_into(value);
+            }
+            if file.contains("workqueue") {
+                all.retain(|name, _| !name.contains(" kworker/u"));
+            }
+        } else if let Some(tid) = setting["affinity"]["tid"].as_u64() {
+            all.retain(|name, _| !name.starts_with(&format!("thread {tid} ")));
+        } else if let Some(file) = setting["choice"].as_str() {
+            all.remove(file);
+        } else if let Some(file) = setting["feature"]["file"].as_str() {
+            all.remove(file);
+        } else {
+            // Of a partition.
+            all.retain(|name, _| name != "groups" && !name.starts_with("/sys/fs/cgroup"));
+        }
+    }
+}
+
+/// The current values, whoever set them.
+pub(crate) fn raw() -> Settings {
     let mut all = Settings::new();
     for file in files() {
         if let Ok(text) = fs::read_to_string(&file) {
@@ -121,4 +171,24 @@ fn kernel_threads() -> Settings {
         (!is_program && is_told).then_some((thread, field("Cpus_allowed_list:")?))
     });
     threads.collect()
+}
+
+/// Check that a setting that another run has changed counts with its original value, and that one that
+/// is not in its journal does not.
+#[test]
+fn neighbours_are_left_out() {
+    let mut all = Settings::new();
+    let [rt, irq, thread] = ["/proc/sys/kernel/rt", "/proc/irq/1/list", "thread 7 a"];
+    for name in [rt, irq, thread, "thread 70 b", "groups"] {
+        all.insert(name.to_owned(), "changed".to_owned());
+    }
+    let journal = serde_json::json!({"changes": [
+        {"setting": {"file": rt}, "old": "original"},
+        {"setting": {"affinity": {"tid": 7, "started": 1, "name": "a"}}, "old": "0-1"},
+    ]});
+    restore_in(&mut all, &journal.to_string());
+    assert_eq!(all[rt], "original");
+    assert_eq!(all[irq], "changed");
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, [irq, rt, "groups", "thread 70 b"]);
 }

@@ -105,6 +105,33 @@ fn one_process_at_a_time() {
     assert_eq!((meanwhile.as_str(), now(STAT)), ("7", before.1.clone()));
 }
 
+/// Check that if Ctrl-C ends `try` before each variant has a run, one sentence says so.
+#[test]
+fn nothing_is_compared() {
+    let test = "nothing_is_compared";
+    let Some(cpu) = cpu(test).filter(|_| is_writable(test)) else { return };
+    let _alone = alone();
+    let before = Before::of(STAT);
+    let args = ["try", "vm.stat_interval=7", "--vs", "vm.stat_interval=8", "--"];
+    let mut run = tool(&[&args[..], &["noise", "-c", &cpu, "-d", "100"]].concat());
+    let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while now(STAT) == before.1 && begin.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(1));
+    }
+    // SAFETY: takes numbers only; the child has not been waited for.
+    unsafe { libc::kill(i32::try_from(run.id()).unwrap(), libc::SIGINT) };
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let said =
+        "noisefloor: nothing to compare: the runs ended before each variant had one\n";
+    assert_eq!(
+        (text(&output.stdout).as_str(), text(&output.stderr).as_str()),
+        ("", said)
+    );
+    assert_eq!(now(STAT), before.1);
+}
+
 /// Check that a list is as it was if the kernel rejects its last number: it stores the others before.
 #[test]
 fn rejected_lists_are_restored() {

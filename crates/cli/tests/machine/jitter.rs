@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::settings_lock::lock_settings;
 use crate::tool::{
     children, is_root, json, public_tool, run, signal, spawn, text, tool, turn,
     unprivileged, wait_for_threads,
@@ -305,6 +306,8 @@ fn slow_beginnings() {
 #[test]
 fn facts_of_the_run() {
     let _turn = turn();
+    // No test with a journal of its own restores it meanwhile.
+    let _settings = lock_settings();
     let file = "/proc/sys/kernel/sched_rt_runtime_us";
     let output = run(&["jitter", "-q", "-t", "9", "-l", "9", "--json"]);
     let said = text(&output.stderr);

@@ -213,6 +213,29 @@ fn ctrl_c_ends_the_preparation() {
     assert_eq!(code(&output), 4, "{}", text(&output.stderr));
 }
 
+/// Check that if Ctrl-C ends the runs before one is complete, one sentence says so, and no table is
+/// printed.
+#[test]
+fn nothing_is_complete() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let script = format!("touch {}; exec sleep 30", begun.display());
+    let child = spawn(&["repeat", "-n", "2", "run", "sh", "-c", &script]);
+    let begin = Instant::now();
+    while !begun.exists() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 4, "{}", text(&output.stderr));
+    let said = "noisefloor: nothing to report: the runs ended before one was complete\n";
+    assert_eq!(
+        (text(&output.stdout).as_str(), text(&output.stderr).as_str()),
+        ("", said)
+    );
+}
+
 /// Check that the temporary folder of a killed process is removed by the next one.
 #[test]
 fn nothing_is_left_behind() {

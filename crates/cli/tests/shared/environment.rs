@@ -19,7 +19,7 @@ pub(crate) fn with_own_claims(command: &mut Command) {
 /// be one.
 pub(crate) fn with_usual_signals(command: &mut Command) {
     let usual = || {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
             // SAFETY: takes a signal's number and the default action.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
