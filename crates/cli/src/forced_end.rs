@@ -5,6 +5,7 @@
 //! which it is part of. So repeated signals have no effect for some seconds, which restoring takes at
 //! most; the third one or a later one after that ends the process.
 
+use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,8 @@ const NAMED: usize = 5;
 const STACK: usize = 256 << 10;
 
 /// Waits for signals in a thread, until the process ends.
-pub(crate) fn watch(relay: Relay) -> Result<(), Failure> {
+pub(crate) fn watch(relay: impl Into<Arc<Relay>>) -> Result<(), Failure> {
+    let relay = relay.into();
     let thread = Builder::new().name("signals".to_owned()).stack_size(STACK);
     let started = thread.spawn(move || {
         wait_for_third(&relay);

@@ -6,23 +6,29 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use measure::{Received, Relay};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::forced_end;
 use crate::outcome::Failure;
 
 /// The signals that this process handles: those that it forwards, and the end of its child.
+///
+/// They do not end this process after this is dropped either: settings are then restored, and results
+/// written.
 pub(crate) struct Forwarding {
-    relay: Relay,
+    relay: Arc<Relay>,
     is_interrupted: bool,
 }
 
 impl Forwarding {
     /// From here on, signals do not end this process.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { relay: Relay::of_own_work(None)?, is_interrupted: false })
+        let relay = Arc::new(Relay::of_own_work(None)?);
+        Ok(Self { relay, is_interrupted: false })
     }
 
     /// Waits for the end of the child and forwards signals to it; `None` if it has not ended by the
@@ -68,6 +74,13 @@ impl Forwarding {
         let received = self.relay.next(rest)?.filter(|received| !received.is_of_child());
         self.is_interrupted |= received.is_some();
         Ok(received.map(forwarded_as))
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        // Without a thread, signals have their default action again.
+        let _ = forced_end::watch(Arc::clone(&self.relay));
     }
 }
 
