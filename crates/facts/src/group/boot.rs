@@ -148,8 +148,18 @@ mod tests {
             ("nohz_full=0-3", (FULL, "1-3\n"), contradicts("nohz_full=0-3")),
             ("nohz_full=all", (FULL, "1-3\n"), contradicts("nohz_full=all")),
             ("nohz_full=1-N", (FULL, "1-3\n"), vec![]),
+            // A kernel that accepts more than mainline's.
             ("nohz_full=1-15", (FULL, "1-3\n"), vec![]),
+            ("nohz_full=1-15", (FULL, "\n"), one("nohz_full=1-15", WhyInert::Refused)),
             ("nohz_full=2", (FULL, "(null)\n"), one("nohz_full=2", WhyInert::Refused)),
+            (
+                "nohz_full=9 nohz_full=2",
+                (FULL, "2"),
+                one("nohz_full=9", WhyInert::Refused),
+            ),
+            ("isolcpus=4-3", (ISOLATED, "\n"), one("isolcpus=4-3", WhyInert::Refused)),
+            ("rcu_nocbs=1-9", (FULL, "\n"), one("rcu_nocbs=1-9", WhyInert::Refused)),
+            ("irqaffinity=9", (FULL, "\n"), one("irqaffinity=9", WhyInert::Refused)),
             ("nohz_full=1 nohz_full=2", (FULL, "1\n"), contradicts("nohz_full=2")),
             ("nohz_full=1 isolcpus=nohz,2", (FULL, "1"), contradicts("isolcpus=nohz,2")),
             ("nohz_full=1 isolcpus=nohz,1", (FULL, "1"), vec![]),

@@ -7,16 +7,12 @@
 //!
 //! The result of `isolcpus=managed_irq` is not in any file.
 
-use units::CpuSet;
-
 use crate::format::command_line::{CommandLine, Parameter, parse_bool, same_name};
 use crate::group::tick;
 use crate::parameters;
+use crate::parameters::cpu_lists::{self, cpus, flags};
 use crate::parameters::inert::WhyInert;
 use crate::sources::Sources;
-
-/// CPUs isolated at boot.
-const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 
 /// Why the parameter with this index has no effect, or not for some of its CPUs, because of other
 /// parameters.
@@ -26,11 +22,16 @@ pub(crate) fn find(
     sources: &Sources,
 ) -> Option<(WhyInert, String)> {
     let given = line.parameters().nth(at)?;
-    repeated(at, given, line, sources)
-        .or_else(|| nohz_off(given, line))
-        .or_else(|| different_lists(at, given, line, sources))
-        .map(|text| (WhyInert::Contradictory, text))
+    let contradictory = || {
+        repeated(at, given, line, sources)
+            .or_else(|| nohz_off(given, line))
+            .or_else(|| different_lists(at, given, line, sources))
+            .map(|text| (WhyInert::Contradictory, text))
+    };
+    cpu_lists::rejected(given, line, sources)
+        .or_else(contradictory)
         .or_else(|| not_accepted(given, line, sources))
+        .or_else(|| cpu_lists::skipped_flags(given, sources))
         .or_else(|| no_lazy_callbacks(given, line, sources))
 }
 
@@ -47,8 +48,13 @@ fn repeated(
 ) -> Option<String> {
     let differs =
         |other: &&Parameter| other.is(&given.name) && other.value != given.value;
+    let is_rejected =
+        |other: &Parameter| cpu_lists::rejected(other, line, sources).is_some();
     if given.is("nohz_full") {
-        let before = line.parameters().take(at).find(differs)?;
+        let before = line
+            .parameters()
+            .take(at)
+            .find(|other| differs(other) && !is_rejected(other))?;
         let text = format!("given before as {}; the first one counts", value(before));
         return (sources.at_least(4, 15) == Some(true)).then_some(text);
     }
@@ -101,18 +107,14 @@ fn not_accepted(
     line: &CommandLine,
     sources: &Sources,
 ) -> Option<(WhyInert, String)> {
-    let file = match given {
-        given if given.is("nohz_full") => tick::NOHZ_FULL,
-        given if given.is("isolcpus") && isolates(value(given)) => ISOLATED,
-        _ => return None,
-    };
+    let file = cpu_lists::own_list(given)?;
     if line.all(&given.name).count() > 1 {
         return None;
     }
     let requested = cpus(given, sources)?;
     let accepted = match file {
         tick::NOHZ_FULL => tick::nohz_full(sources),
-        _ => sources.cpus(ISOLATED),
+        _ => sources.cpus(file),
     };
     let missing = requested.without(accepted.get()?);
     if missing.is_empty() {
@@ -144,50 +146,4 @@ fn no_lazy_callbacks(
     let text = "only callbacks of CPUs in rcu_nocbs= or nohz_full= can be lazy, and \
                 neither is given";
     (!is_offloaded).then(|| (WhyInert::Contradictory, text.to_owned()))
-}
-
-/// Splits the value of `isolcpus=` into flags and the list of CPUs.
-fn flags(value: &str) -> (Vec<&str>, &str) {
-    let mut flags = Vec::new();
-    let mut rest = value;
-    while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        let Some((flag, after)) = rest.split_once(',') else { break };
-        flags.push(flag);
-        rest = after;
-    }
-    (flags, rest)
-}
-
-/// Whether this `isolcpus=` excludes its CPUs from load balancing.
-fn isolates(value: &str) -> bool {
-    let flags = flags(value).0;
-    flags.is_empty() || flags.contains(&"domain")
-}
-
-/// The CPUs of a parameter, without impossible ones. The kernel also accepts `all`, and `N` for the
-/// last CPU.
-fn cpus(parameter: &Parameter, sources: &Sources) -> Option<CpuSet> {
-    let list = flags(value(parameter)).1;
-    let possible = sources.cpus("/sys/devices/system/cpu/possible");
-    let possible = possible.get()?;
-    if list == "all" {
-        return Some(possible.clone());
-    }
-    let last = possible.iter().last()?.to_string();
-    let named: CpuSet = list.replace('N', &last).parse().ok()?;
-    Some(named.and(possible))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Check that flags and CPUs are separated.
-    #[test]
-    fn flags_of_isolcpus() {
-        assert_eq!(flags("nohz,domain,1-3,5"), (vec!["nohz", "domain"], "1-3,5"));
-        assert_eq!(flags("1-3"), (vec![], "1-3"));
-        assert_eq!(flags("nohz"), (vec![], "nohz"));
-        assert!(isolates("2") && isolates("domain,2") && !isolates("managed_irq,2"));
-    }
 }
