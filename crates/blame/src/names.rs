@@ -32,9 +32,6 @@ const VECTORS: [(u32, &str); 11] = [
 /// The vector of the local timer.
 const TIMER: u32 = 0xec;
 
-/// The timer interrupt of arm64, by its handler (`/proc/interrupts`).
-const ARM_TIMER: &str = "arch_timer";
-
 /// Strings that trace events refer to by address: `0x... : "..."`, one per line.
 const TRACE_STRINGS: [&str; 2] =
     ["/sys/kernel/tracing/printk_formats", "/sys/kernel/debug/tracing/printk_formats"];
@@ -44,12 +41,19 @@ const WORKER: &str = "kworker/";
 /// The maximum length of a name in events.
 const NAME_MAX: usize = 15;
 
+/// The handler of an interrupt (`/proc/interrupts`).
+struct Device {
+    name: String,
+    /// Whether it is the timer, as on arm64 and RISC-V; on x86 the timer has a vector.
+    is_timer: bool,
+}
+
 /// The names on this kernel and machine.
 pub(crate) struct Names {
     /// By address; of expired timers.
     functions: BTreeMap<u64, String>,
     /// By IRQ.
-    devices: BTreeMap<u32, String>,
+    devices: BTreeMap<u32, Device>,
     /// By address; of interrupts without a number.
     trace_strings: BTreeMap<u64, String>,
     /// By thread; if events have only a part of the name.
@@ -82,16 +86,15 @@ impl Names {
             Level::Softirq => {
                 named(CulpritKind::Softirq, Softirqs::name(record.id.into()))
             }
-            Level::Handler => {
-                let device = self.device(record.id);
-                if device == ARM_TIMER {
-                    return named(
-                        CulpritKind::Timer,
-                        self.timer(record.detail, ARM_TIMER),
-                    );
+            Level::Handler => match self.devices.get(&record.id) {
+                Some(Device { name, is_timer: true }) => {
+                    named(CulpritKind::Timer, self.timer(record.detail, name))
                 }
-                named(CulpritKind::Irq, device)
-            }
+                Some(Device { name, is_timer: false }) => {
+                    named(CulpritKind::Irq, name.clone())
+                }
+                None => named(CulpritKind::Irq, format!("IRQ {}", record.id)),
+            },
             Level::Vector if record.id == TIMER => {
                 named(CulpritKind::Timer, self.timer(record.detail, &vector(TIMER)))
             }
@@ -113,10 +116,6 @@ impl Names {
 
     fn timer(&self, function: u64, else_called: &str) -> String {
         self.functions.get(&function).map_or(else_called, String::as_str).to_owned()
-    }
-
-    fn device(&self, irq: u32) -> String {
-        self.devices.get(&irq).cloned().unwrap_or_else(|| format!("IRQ {irq}"))
     }
 }
 
@@ -194,11 +193,11 @@ fn may_be_cut(name: &str) -> bool {
     name.starts_with(WORKER) || name.len() == NAME_MAX
 }
 
-fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
-    let numbered = interrupts
-        .lines()
-        .iter()
-        .filter_map(|line| line.label.parse().ok().map(|irq| (irq, line.name.clone())));
+fn devices(interrupts: &Interrupts) -> BTreeMap<u32, Device> {
+    let numbered = interrupts.lines().iter().filter_map(|line| {
+        let device = Device { name: line.name.clone(), is_timer: line.timer };
+        Some((line.label.parse().ok()?, device))
+    });
     numbered.collect()
 }
 
@@ -224,14 +223,20 @@ pub(crate) mod tests {
         Record { level, start, end, detail: 0, id, comm, mark }
     }
 
-    /// Check the names of arm64's interrupts, which have no vectors: its timer by the function of
-    /// the expired timer, and those without a number by the kernel's string.
+    /// Check the names of interrupts without vectors, as on arm64: the timer by the function of the
+    /// expired timer, and those without a number by the kernel's string.
     #[test]
     fn names_without_vectors() {
         let text = "0xffff800001 : \"Rescheduling interrupts\"\nnonsense\n";
         let names = Names {
             functions: BTreeMap::from([(0xf, "tick_nohz_handler".to_owned())]),
-            devices: BTreeMap::from([(11, ARM_TIMER.to_owned())]),
+            devices: devices(
+                &Interrupts::parse(
+                    "CPU0\n 11: 5 GICv3  27 Level     arch_timer\n 13: 5 GICv3  9 Edge   eth0\n",
+                    Interrupts::FILE,
+                )
+                .unwrap(),
+            ),
             trace_strings: text.lines().filter_map(phrase).collect(),
             threads: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -247,7 +252,8 @@ pub(crate) mod tests {
         assert_eq!(reschedule, named(ipi, "Rescheduling interrupts"));
         assert_eq!(culprit(Level::Vector, NAMED, 5), named(ipi, "IPI"));
         assert_eq!(culprit(Level::Handler, 11, 0xf), named(timer, "tick_nohz_handler"));
-        assert_eq!(culprit(Level::Handler, 11, 0), named(timer, ARM_TIMER));
+        assert_eq!(culprit(Level::Handler, 11, 0), named(timer, "arch_timer"));
+        assert_eq!(culprit(Level::Handler, 13, 0xf), named(CulpritKind::Irq, "eth0"));
         assert_eq!(culprit(Level::Handler, 12, 0xf), named(CulpritKind::Irq, "IRQ 12"));
     }
 }

@@ -15,4 +15,5 @@ pub(crate) mod release;
 pub(crate) mod schedstat;
 pub(crate) mod softirqs;
 pub(crate) mod task_stat;
+pub(crate) mod timer_lines;
 pub(crate) mod timer_list;

@@ -1,9 +1,8 @@
 //! `/proc/interrupts`: the counts of interrupts on each CPU.
 //!
 //! Lines of device interrupts have a number as label and end with the names of their handlers;
-//! the architecture's own lines (timer, inter-processor, ...) end with a description. The timer is
-//! `LOC` on x86 and POWER, `arch_timer` on arm64, `riscv-timer` on RISC-V, `timerN` on Xen, and
-//! `timer` (IRQ 0) on machines without a local timer.
+//! the architecture's own lines (timer, inter-processor, ...) end with a description. Which lines
+//! count timer interrupts depends on the architecture (`timer_lines`).
 //!
 //! The times and durations of single interrupts are not available.
 
@@ -11,6 +10,7 @@ use units::{Cpu, CpuSet};
 
 use crate::fact::Unknown;
 use crate::format::per_cpu;
+use crate::format::timer_lines::{Counts, counts};
 
 /// One line: an interrupt and its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct InterruptLine {
     pub label: String,
     /// The names of the handlers (`virtio1-req.0`), or the description.
     pub name: String,
-    /// Whether it is this machine's timer interrupt.
+    /// Whether it counts timer interrupts.
     pub timer: bool,
     counts: Vec<u64>,
 }
@@ -46,9 +46,10 @@ impl Interrupts {
             let (label, counts) = (row.label.to_owned(), row.counts);
             InterruptLine { timer: false, label, name, counts }
         });
-        let mut interrupts = Self { cpus, lines: lines.collect() };
-        interrupts.mark_timer();
-        Ok(interrupts)
+        let mut lines: Vec<InterruptLine> = lines.collect();
+        lines.retain(|line| line.counted() != Counts::Sum);
+        mark_timers(&mut lines);
+        Ok(Self { cpus, lines })
     }
 
     /// The CPUs that were online.
@@ -56,13 +57,13 @@ impl Interrupts {
         per_cpu::set(&self.cpus)
     }
 
-    /// The lines in order of the file.
+    /// The lines in order of the file, without sums of other lines.
     pub fn lines(&self) -> &[InterruptLine] {
         &self.lines
     }
 
     /// The number of timer interrupts on a CPU since boot; `None` if the CPU is offline, or the
-    /// timer's line is unknown.
+    /// timer's lines are unknown.
     pub fn timer(&self, cpu: Cpu) -> Option<u64> {
         let timers = self.lines.iter().filter(|line| line.timer);
         let counts = timers.filter_map(|line| self.count(line, cpu));
@@ -98,25 +99,19 @@ impl Interrupts {
     fn same(&self, line: &InterruptLine) -> Option<&InterruptLine> {
         self.lines.iter().find(|own| own.label == line.label && own.name == line.name)
     }
+}
 
-    fn mark_timer(&mut self) {
-        let local = |line: &InterruptLine| {
-            let xen = line.name.strip_prefix("timer").is_some_and(|number| {
-                !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
-            });
-            let named = matches!(line.name.as_str(), "arch_timer" | "riscv-timer");
-            line.label == "LOC" || named || xen
-        };
-        let global = |line: &InterruptLine| line.label == "0" && line.name == "timer";
-        let mut any = false;
-        for line in &mut self.lines {
-            line.timer = local(line);
-            any |= line.timer;
-        }
-        if !any {
-            self.lines.iter_mut().for_each(|line| line.timer = global(line));
-        }
+impl InterruptLine {
+    fn counted(&self) -> Counts {
+        counts(&self.label, &self.name)
     }
+}
+
+/// Marks the lines of the CPUs' own timers, or if there are none, those of the machine's.
+fn mark_timers(lines: &mut [InterruptLine]) {
+    let has_own = lines.iter().any(|line| line.counted() == Counts::OwnTimer);
+    let timer = if has_own { Counts::OwnTimer } else { Counts::MachineTimer };
+    lines.iter_mut().for_each(|line| line.timer = line.counted() == timer);
 }
 
 /// The name of a line. The text of a device line is chip, number, trigger, two spaces and the
@@ -148,13 +143,6 @@ RES:       2725       2244   Rescheduling interrupts
 ERR:          0
 ";
 
-    const ARM64: &str = "\
-           CPU0       CPU1
- 11:       9031       7112     GICv3  27 Level     arch_timer
-IPI0:       112        301       Rescheduling interrupts
-Err:          0
-";
-
     const RHEL5: &str = "\
            CPU0       CPU1
   0:    2893127          0    IO-APIC-edge  timer
@@ -178,19 +166,17 @@ LOC:    2893001    2892999
         assert_eq!(names[3], ("LOC".to_owned(), "Local timer interrupts".to_owned()));
     }
 
-    /// Check that the timer of every architecture is found, and that the local timer takes
-    /// precedence on old machines.
+    /// Check that the local timer takes precedence on old machines, and that machines have one.
     #[test]
     fn the_timer_is_found() {
         let timer =
             |text: &str, cpu| Interrupts::parse(text, "f").unwrap().timer(Cpu::new(cpu));
         assert_eq!(timer(X86, 1), Some(5716));
-        assert_eq!(timer(ARM64, 0), Some(9031));
         assert_eq!(timer(RHEL5, 0), Some(2_893_001));
         assert_eq!(timer(X86, 2), None);
         assert_eq!(timer("CPU0\n  0:  7  IO-APIC-edge  timer\n", 0), Some(7));
-        assert_eq!(timer("CPU0\n 16:  9  xen-percpu  -virq   timer0\n", 0), Some(9));
         assert_eq!(timer("CPU0\n  8:  9  IO-APIC-edge  rtc\n", 0), None);
+        assert_eq!(timer("CPU0\n  9:  3  chip  timers\nHYP: 4 Hypervisor\n", 0), None);
     }
 
     /// Check increases with wrap-arounds, resets, new lines, and CPUs that were offline.
