@@ -55,7 +55,7 @@ impl Events {
         trace: bool,
         before: Option<&NoiseSeries>,
     ) {
-        let doubts = if let Body::Run { spec, series } = &mut recording.body {
+        let mut doubts = if let Body::Run { spec, series } = &mut recording.body {
             let edges = before.map(|before| self.typical_edges(before));
             self.interrupted(&spec.cpus, series, &edges.unwrap_or_default())
         } else if let Body::Ticks { series, .. } = &mut recording.body {
@@ -64,6 +64,9 @@ impl Events {
             let noise = recording.body.noise_mut();
             noise.map(|series| self.blame(series, trace)).unwrap_or_default()
         };
+        // A CPU that was offline is idle then, and later too: its loop is on another CPU.
+        let offline = offline(&recording.doubts);
+        doubts.retain(|doubt| doubt.code != Code::Idled || !doubt.is_about(&offline));
         recording.doubts.extend(doubts);
     }
 
@@ -221,6 +224,13 @@ fn losses(lane: &Lane, cpu: &CpuNoise, clock: Clock) -> (Vec<Span>, u64) {
     });
     let (spans, events): (Vec<Span>, Vec<u64>) = met.unzip();
     (spans, events.into_iter().fold(0, u64::saturating_add))
+}
+
+/// The CPUs that were offline during a measurement, by its doubts.
+fn offline(doubts: &[Doubt]) -> CpuSet {
+    let offline = doubts.iter().filter(|doubt| doubt.code == Code::Offline);
+    let cpus: Vec<CpuSet> = offline.filter_map(Doubt::cpus).collect();
+    cpus.iter().flat_map(CpuSet::iter).collect()
 }
 
 /// A doubt if a CPU was idle although its loop never sleeps.

@@ -1,5 +1,6 @@
 //! Control of a measurement from outside: its observer, the order to stop, signals.
 
+pub(crate) mod hotplug;
 pub(crate) mod observer;
 pub(crate) mod relay;
 pub(crate) mod stop;

@@ -1,9 +1,10 @@
 //! The doubts about a run.
 
 use facts::{Facts, Why};
-use recording::{Code, Doubt, NoiseSpec};
+use recording::{Code, Doubt, NoiseSpec, Spec};
 use units::{Cpu, CpuSet, Nanos, TscHz};
 
+use crate::control::hotplug::Offline;
 use crate::spinner::SpinResult;
 
 /// Frequencies that differ by more than this are those of clocks that disagree: one part in a
@@ -40,6 +41,19 @@ pub(crate) fn of_cpus<T>(
         (!cpus.is_empty()).then(|| Doubt::new(*code, text))
     };
     conditions.iter().filter_map(doubt).collect()
+}
+
+/// Adds doubts about CPUs that were offline, and removes those that only suspect it: about threads
+/// that were moved away from them, and about their missing counters.
+pub(crate) fn replace_suspicions(
+    doubts: &mut Vec<Doubt>,
+    offline: &[Offline],
+    spec: &Spec,
+) {
+    let cpus: CpuSet = offline.iter().map(Offline::cpu).collect();
+    let suspects = [Code::Migrated, Code::CounterReset];
+    doubts.retain(|doubt| !(suspects.contains(&doubt.code) && doubt.is_about(&cpus)));
+    doubts.extend(offline.iter().map(|offline| offline.doubt(spec)));
 }
 
 /// Doubts of the clock: its frequency before and over the run, the kernel's calibration at boot,

@@ -46,6 +46,7 @@ use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
 
+use crate::control::hotplug::Hotplug;
 use crate::control::observer::Watch;
 use crate::control::watchdog::Watchdog;
 
@@ -171,10 +172,15 @@ pub fn run(
     let changed = || facts.clone().with_sched_of(&Root::live());
     let changed = control.has_neighbours.then(changed);
     let facts = changed.as_ref().unwrap_or(facts);
+    // The CPUs of a guest stay online.
+    let is_on_host = control.has_neighbours || matches!(spec, Spec::Run(_));
+    let hotplug = is_on_host.then(Hotplug::start);
     let body = match control.has_neighbours {
         true => measure_with_watchdog(spec, facts, watch, &mut doubts)?,
         false => measure(spec, facts, watch, &mut doubts)?,
     };
+    let offline = hotplug.map(|hotplug| hotplug.end(&spec.cpus())).unwrap_or_default();
+    doubts::replace_suspicions(&mut doubts, &offline, spec);
     doubts.extend(omitted_cpus(spec, facts));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));

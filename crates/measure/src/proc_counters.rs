@@ -58,6 +58,10 @@ impl ProcCounters {
         ProcCounts {
             span_ns: self.at.saturating_sub(earlier.at),
             interrupts: both(&earlier.interrupts, &self.interrupts)
+                .filter(|(before, now)| {
+                    // The file has no counts of a CPU that is offline.
+                    before.cpus().contains(cpu) && now.cpus().contains(cpu)
+                })
                 .map(|(before, now)| lines(now, before, cpu)),
             softirqs: both(&earlier.softirqs, &self.softirqs)
                 .map(|(before, now)| counts(now, before, cpu)),

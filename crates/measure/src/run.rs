@@ -5,7 +5,7 @@
 //! those typed at the terminal itself. It is killed with this process, and so are all its
 //! descendants ([`isolate::Program`]). With a real-time policy a watchdog checks once a second
 //! whether it starves a task ([`isolate::Watchdog`]); without, nothing else runs during the
-//! program.
+//! program, unless a CPU goes offline (`control::hotplug`).
 //!
 //! Cannot see: the usage of processes that outlive it; why it waited.
 

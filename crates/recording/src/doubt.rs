@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use units::CpuSet;
 
 /// The kind of doubt. Codes are part of the file format: codes are added and never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub enum Code {
     Competes,
     /// Timers are coarser than the requested interval.
     CoarseTimer,
-    /// A boot parameter names only CPUs that do not exist.
+    /// A boot parameter names only CPUs that do not exist, or has a list that the kernel rejects.
     NoSuchCpu,
     /// A real-time task starved a measuring thread.
     Starved,
@@ -84,6 +85,8 @@ pub enum Code {
     NotIsolated,
     /// A number is known within bounds only, or not at all.
     Imprecise,
+    /// A measured CPU was offline for a time.
+    Offline,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
@@ -104,6 +107,18 @@ impl Doubt {
         Self { code, text: text.into() }
     }
 
+    /// The CPUs that its text begins with (`CPU 1: ...`, `CPUs 0-3: ...`), if it does.
+    pub fn cpus(&self) -> Option<CpuSet> {
+        let list = self.text.strip_prefix("CPUs ").or(self.text.strip_prefix("CPU "))?;
+        let cpus: CpuSet = list.split([' ', ':']).next()?.parse().ok()?;
+        (!cpus.is_empty()).then_some(cpus)
+    }
+
+    /// Whether it is about CPUs of this set only.
+    pub fn is_about(&self, cpus: &CpuSet) -> bool {
+        self.cpus().is_some_and(|own| own.without(cpus).is_empty())
+    }
+
     /// Whether the measurement is unreliable (exit code 4).
     pub fn is_grave(&self) -> bool {
         matches!(
@@ -111,6 +126,7 @@ impl Doubt {
             Code::ClockDrift
                 | Code::ClockBackwards
                 | Code::Migrated
+                | Code::Offline
                 | Code::Starved
                 | Code::NotRepeated
                 | Code::Emulated
@@ -121,5 +137,25 @@ impl Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that only doubts about CPUs of the set are about it.
+    #[test]
+    fn cpus_of_a_doubt() {
+        let is_about = |text: &str, cpus: &str| {
+            Doubt::new(Code::Migrated, text).is_about(&cpus.parse().unwrap())
+        };
+        assert!(is_about("CPU 1: the thread was moved", "1"));
+        assert!(is_about("CPUs 0-2,5: the threads were moved", "0-5"));
+        assert!(is_about("CPU 1 was idle", "1"));
+        assert!(!is_about("CPUs 0-2: the threads were moved", "1"));
+        assert!(!is_about("CPU time is missing", "1"));
+        assert!(!is_about("the machine was suspended", "1"));
+        assert!(!is_about("CPU : x", "1"));
     }
 }

@@ -12,6 +12,7 @@ mod environment;
 mod install;
 mod kills;
 mod nohz;
+mod offline;
 mod required;
 mod settings;
 #[path = "../shared/settings_lock.rs"]

@@ -31,6 +31,7 @@ pub(crate) fn find(
     cpu_lists::rejected(given, line, sources)
         .or_else(contradictory)
         .or_else(|| not_accepted(given, line, sources))
+        .or_else(|| cpu_lists::unbound_on_isolated(given, sources))
         .or_else(|| cpu_lists::skipped_flags(given, sources))
         .or_else(|| no_lazy_callbacks(given, line, sources))
 }

@@ -77,6 +77,23 @@ pub(crate) fn rejected(
     Some((WhyInert::Refused, text))
 }
 
+/// `workqueue.unbound_cpus=` with isolated CPUs only, which the kernel ignores: unbound work queues
+/// are not for these.
+pub(crate) fn unbound_on_isolated(
+    given: &Parameter,
+    sources: &Sources,
+) -> Option<(WhyInert, String)> {
+    if !given.is("workqueue.unbound_cpus") {
+        return None;
+    }
+    let full = tick::nohz_full(sources).get().cloned().unwrap_or_default();
+    let isolated = sources.cpus(ISOLATED).get().cloned().unwrap_or_default();
+    let rest = cpus(given, sources)?.without(&full).without(&isolated);
+    let text =
+        "all of its CPUs are isolated or nohz_full, and the kernel ignores it then";
+    rest.is_empty().then(|| (WhyInert::Contradictory, text.to_owned()))
+}
+
 /// The flags of `isolcpus=` that the kernel skips.
 pub(crate) fn skipped_flags(
     given: &Parameter,
@@ -222,13 +239,18 @@ mod tests {
     use super::*;
     use crate::test_tree::tree;
 
-    /// The reason on a kernel with two CPUs and masks of `NR_CPUS=64` bits.
+    /// The reason on a kernel with two CPUs and masks of `NR_CPUS=64` bits; on Debian's, which has
+    /// `CPUMASK_OFFSTACK`, of two bits.
     fn reason(release: &str, line: &str) -> Option<String> {
         let config = format!("/boot/config-{release}");
+        let options = match release.contains("cloud") {
+            true => "CONFIG_NR_CPUS=8192\nCONFIG_CPUMASK_OFFSTACK=y\n",
+            false => "CONFIG_NR_CPUS=64\n# CONFIG_CPUMASK_OFFSTACK is not set\n",
+        };
         let tree = tree(&[
             ("/proc/sys/kernel/osrelease", release),
             ("/proc/cmdline", line),
-            (&config, "CONFIG_NR_CPUS=64\n# CONFIG_CPUMASK_OFFSTACK is not set\n"),
+            (&config, options),
             (POSSIBLE, "0-1\n"),
             (ISOLATED, "\n"),
             (tick::NOHZ_FULL, "(null)\n"),
@@ -306,6 +328,63 @@ mod tests {
             ("6.12.0", "nohz_full", lacks("nohz_full")),
             ("5.15.0", "rcu_nocbs", lacks("rcu_nocbs")),
         ]);
+    }
+
+    /// Check the verdicts of Debian's kernels in guests with two CPUs, by their messages and by
+    /// `isolated`, `nohz_full` and `default_smp_affinity`.
+    #[test]
+    fn verdicts_of_kernels() {
+        const NEW: &str = "6.12.117+deb12-cloud-amd64";
+        const OLD: &str = "5.10.0-43-cloud-amd64";
+        for (release, line, is_accepted) in [
+            (NEW, "isolcpus=4-3", false),
+            (NEW, "isolcpus=1,nohz", false),
+            (NEW, "isolcpus=all", false),
+            (NEW, "isolcpus=domain,,1", true),
+            (NEW, "nohz_full=2-5", false),
+            (NEW, "nohz_full=", false),
+            (NEW, "nohz_full=ALL", true),
+            (NEW, "nohz_full=0-N:1/2", true),
+            (NEW, "nohz_full", false),
+            (NEW, "rcu_nocbs=1-0", false),
+            (NEW, "rcu_nocbs=2", false),
+            (NEW, "rcu_nocbs=N", true),
+            (NEW, "rcu_nocbs=1,,0,", true),
+            (NEW, "irqaffinity=9", false),
+            (NEW, "irqaffinity=1,9", false),
+            (NEW, "irqaffinity=n", false),
+            (NEW, "irqaffinity=0x1", false),
+            (NEW, "irqaffinity=", false),
+            (NEW, "workqueue.unbound_cpus=5", false),
+            (OLD, "isolcpus=1,nohz", false),
+            (OLD, "isolcpus=managed-irq,1", false),
+            (OLD, "isolcpus=", false),
+            (OLD, "nohz_full=1-N", false),
+            (OLD, "irqaffinity=1,9", false),
+            (OLD, "irqaffinity=,1,", true),
+            (OLD, "irqaffinity=0-1:1/2", true),
+        ] {
+            assert_eq!(reason(release, line).is_none(), is_accepted, "{release} {line}");
+        }
+    }
+
+    /// Check that a list of isolated CPUs is not one for unbound work queues, as on Debian's 6.12.
+    #[test]
+    fn unbound_cpus_that_are_isolated() {
+        let tree = tree(&[
+            ("/proc/sys/kernel/osrelease", "6.12.0"),
+            (POSSIBLE, "0-2\n"),
+            (ISOLATED, "1\n"),
+            (tick::NOHZ_FULL, "1-2\n"),
+        ]);
+        let is_ignored = |line: &str| {
+            let line = CommandLine::parse(line);
+            let given = line.parameters().next().unwrap();
+            unbound_on_isolated(given, &tree.sources()).is_some()
+        };
+        assert!(is_ignored("workqueue.unbound_cpus=1-2"));
+        assert!(!is_ignored("workqueue.unbound_cpus=0-1"));
+        assert!(!is_ignored("irqaffinity=1"));
     }
 
     /// Check that nothing is reported for accepted lists, and for kernels with other parsers.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiments::CellPlan;
-use facts::CommandLine;
+use facts::{CommandLine, Facts, Inert, WhyInert};
 use recording::{Answer, Body, Cell, Code, Counts, Doubt, Ending, HostUse, Mode};
 use units::CpuSet;
 use units::chain;
@@ -195,13 +195,28 @@ fn absent_cpus(request: &Request) -> Option<Doubt> {
     })
 }
 
+/// A doubt if the guest's kernel rejected the CPUs of a boot parameter.
+fn rejected_lists(facts: &Facts) -> Option<Doubt> {
+    let is_freeing = |inert: &&Inert| {
+        let name = inert.parameter.split('=').next().unwrap_or_default();
+        FREEING.contains(&name.replace('-', "_").as_str())
+    };
+    let inert = facts.boot.inert.get()?.iter().filter(is_freeing);
+    let rejected = inert.filter(|inert| inert.why == WhyInert::Refused);
+    let texts: Vec<String> =
+        rejected.map(|inert| format!("{}: {}", inert.parameter, inert.text)).collect();
+    (!texts.is_empty()).then(|| Doubt::new(Code::NoSuchCpu, texts.join("; ")))
+}
+
 /// A cell with the ending of its run.
 fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
         answer.recording.doubts.extend(uncounted);
-        answer.recording.doubts.extend(absent_cpus(&ready.request));
+        let rejected = rejected_lists(&answer.recording.facts);
+        let unusable = rejected.or_else(|| absent_cpus(&ready.request));
+        answer.recording.doubts.extend(unusable);
         if let Some(why) = &ready.races {
             let text = format!(
                 "with several CPUs a loaded host may give another result: QEMU's threads \
@@ -272,6 +287,26 @@ mod tests {
         for fine in ["", "nohz=off", "nohz_full=1 rcu_nocbs=0-1", "nohz_full=all"] {
             assert_eq!(doubt(fine, 2), None, "{fine}");
         }
+    }
+
+    /// Check that a list that the guest's kernel rejected is doubted, with the reason.
+    #[test]
+    fn lists_that_the_kernel_rejected() {
+        let doubt = |inert: serde_json::Value| {
+            let page = serde_json::json!({
+                "boot": {"inert": inert}, "sources": {}, "unknown": {},
+            });
+            rejected_lists(&serde_json::from_value(page).unwrap()).map(|doubt| doubt.text)
+        };
+        let list = serde_json::json!([
+            {"parameter": "isolcpus=4-3", "why": "refused", "text": "it is ignored"},
+            {"parameter": "nohz-full=9", "why": "refused", "text": "so is this"},
+            {"parameter": "preempt=x", "why": "refused", "text": "no model"},
+            {"parameter": "rcu_nocbs=1", "why": "unsupported", "text": "not built"},
+        ]);
+        let expected = "isolcpus=4-3: it is ignored; nohz-full=9: so is this";
+        assert_eq!(doubt(list).as_deref(), Some(expected));
+        assert_eq!(doubt(serde_json::json!([])), None);
     }
 
     /// Check that an exact cell without counts says so, and one with them does not.
