@@ -14,6 +14,7 @@ mod guests;
 mod install;
 mod isolated;
 mod lean;
+mod lists;
 mod locked_down;
 mod lost;
 mod nohz;
