@@ -65,9 +65,7 @@ impl Import {
     fn merge(&mut self) {
         let (lengths, several) = merged(mem::take(&mut self.lengths));
         self.lengths = lengths;
-        let mut cpus: Vec<_> = several.into_iter().map(|(_, cpu)| cpu).collect();
-        cpus.dedup();
-        for cpu in cpus {
+        for cpu in several {
             self.doubt(match cpu {
                 Some(cpu) => format!(
                     "several threads ran on CPU {cpu}: their lengths are one series"

@@ -2,23 +2,20 @@
 //!
 //! A series that occurs twice would be two values of one metric.
 
-use std::collections::BTreeMap;
-
-use recording::{Bin, ImportedLengths, LengthKind};
+use recording::{Bin, ImportedLengths};
 use units::{Cpu, Nanos};
 
-/// Lengths of each kind, CPU and tag once, in the order in which they first occur; and the kinds and
-/// CPUs of which there were several.
+/// Lengths of each kind, CPU and tag once, in the order in which they first occur; and the CPUs of
+/// which there were several, each once.
 pub(crate) fn merged(
     all: Vec<ImportedLengths>,
-) -> (Vec<ImportedLengths>, Vec<(LengthKind, Option<Cpu>)>) {
+) -> (Vec<ImportedLengths>, Vec<Option<Cpu>>) {
     let (mut lengths, mut several) = (Vec::<ImportedLengths>::new(), Vec::new());
     for one in all {
         match lengths.iter_mut().find(|known| is_same_series(known, &one)) {
             Some(known) => {
-                let of = (known.kind, known.cpu);
-                if !several.contains(&of) {
-                    several.push(of);
+                if !several.contains(&known.cpu) {
+                    several.push(known.cpu);
                 }
                 *known = sum(known, &one);
             }
@@ -44,7 +41,7 @@ fn sum(a: &ImportedLengths, b: &ImportedLengths) -> ImportedLengths {
         sum_ns: both(a.sum_ns, b.sum_ns),
         min_ns: extreme([a, b], |one| one.min_ns, Nanos::min),
         max_ns: extreme([a, b], |one| one.max_ns, Nanos::max),
-        bins: bins(&a.bins, &b.bins),
+        bins: Bin::merged(a.bins.iter().chain(&b.bins)),
         intervals,
         ..ImportedLengths::new(a.kind, a.cpu)
     }
@@ -52,7 +49,7 @@ fn sum(a: &ImportedLengths, b: &ImportedLengths) -> ImportedLengths {
 
 /// The number of lengths. Without one in the file, all are in bins.
 fn number(lengths: &ImportedLengths) -> Option<u64> {
-    let binned = || lengths.bins.iter().map(|bin| bin.count).fold(0, u64::saturating_add);
+    let binned = || Bin::total(&lengths.bins);
     lengths.count.or_else(|| (!lengths.bins.is_empty()).then(binned))
 }
 
@@ -71,19 +68,10 @@ fn extreme(
     known?.into_iter().reduce(choose)
 }
 
-/// The bins of both in rising order.
-fn bins(a: &[Bin], b: &[Bin]) -> Vec<Bin> {
-    let mut counts: BTreeMap<(Nanos, Nanos), u64> = BTreeMap::new();
-    for bin in a.iter().chain(b) {
-        let count = counts.entry((bin.from_ns, bin.until_ns)).or_default();
-        *count = count.saturating_add(bin.count);
-    }
-    let bin = |((from_ns, until_ns), count)| Bin { from_ns, until_ns, count };
-    counts.into_iter().map(bin).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use recording::LengthKind;
+
     use super::*;
 
     fn ns(length: u64) -> Option<Nanos> {
@@ -119,8 +107,7 @@ mod tests {
         let all =
             vec![first, other.clone(), lengths(Some(0), &second), unnamed(), unnamed()];
         let (found, several) = merged(all);
-        let gap = |cpu| (LengthKind::Gap, cpu);
-        assert_eq!(several, [gap(Some(Cpu::new(0))), gap(None)]);
+        assert_eq!(several, [Some(Cpu::new(0)), None]);
         let sum = ImportedLengths {
             elapsed_ns: ns(2_000),
             sum_ns: ns(1_400),
@@ -129,6 +116,24 @@ mod tests {
         };
         assert_eq!(found[..2], [sum, other]);
         assert_eq!((found.len(), found[2].count, found[2].sum_ns), (3, Some(2), ns(200)));
+    }
+
+    /// Check that a CPU with several threads is named once, however many kinds of lengths they have, and
+    /// wherever those of other CPUs are.
+    #[test]
+    fn kinds_of_a_cpu() {
+        let of = |kind, cpu| ImportedLengths { kind, ..lengths(Some(cpu), &[(0, 1)]) };
+        let cpu = |cpu| {
+            let kinds = [LengthKind::TimerInterruptLatency, LengthKind::WakeupLatency];
+            kinds.map(|kind| of(kind, cpu))
+        };
+        let all = [cpu(0), cpu(1), cpu(1), cpu(0)].concat();
+        let by_kind = [0, 4, 2, 6, 1, 5, 3, 7].map(|at: usize| all[at].clone()).to_vec();
+        for all in [all, by_kind] {
+            let (found, several) = merged(all);
+            assert_eq!(found.len(), 4);
+            assert_eq!(several.len(), 2, "{several:?}");
+        }
     }
 
     /// Check that what is known of one thread only is unknown, but for the extremes of a thread that has

@@ -7,7 +7,7 @@ mod oslat;
 use std::collections::BTreeMap;
 
 use jiff::fmt::rfc2822;
-use recording::{Bin, Code, Doubt, Kind};
+use recording::{Code, Doubt, Kind};
 use serde::Deserialize;
 use serde_json::{Value, error::Category, json};
 use units::Nanos;
@@ -105,11 +105,6 @@ fn threads<T: for<'de> Deserialize<'de>>(file: &File) -> Result<Vec<T>, Failure>
     }
     threads.sort_by_key(|(number, _)| *number);
     Ok(threads.into_iter().map(|(_, thread)| thread).collect())
-}
-
-/// The number of values in bins.
-fn total(bins: &[Bin]) -> u64 {
-    bins.iter().map(|bin| bin.count).fold(0, u64::saturating_add)
 }
 
 fn not_a_length(text: impl std::fmt::Display) -> Failure {

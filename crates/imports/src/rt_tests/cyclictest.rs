@@ -8,7 +8,7 @@ use serde::Deserialize;
 use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt};
-use crate::rt_tests::{File, nanos, not_a_length, threads, total};
+use crate::rt_tests::{File, nanos, not_a_length, threads};
 
 #[derive(Deserialize)]
 struct Thread {
@@ -35,7 +35,7 @@ pub(super) fn parse(file: &File) -> Result<Import, Failure> {
             bins.push(Bin { from_ns, until_ns, count: *count });
         }
         bins.sort_by_key(|bin| bin.from_ns);
-        let binned = total(&bins);
+        let binned = Bin::total(&bins);
         if binned > thread.cycles {
             let text =
                 format!("{binned} values in the histogram of {} cycles", thread.cycles);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use units::{Cpu, Nanos};
 
 use crate::import::{Failure, Import, corrupt};
-use crate::rt_tests::{File, nanos, not_a_length, threads, total};
+use crate::rt_tests::{File, nanos, not_a_length, threads};
 
 #[derive(Deserialize)]
 struct Thread {
@@ -89,7 +89,7 @@ struct Passes<'a> {
 
 impl Passes<'_> {
     fn of_workload(&self, mut bins: Vec<Bin>) -> ImportedLengths {
-        let count = Some(total(&bins));
+        let count = Some(Bin::total(&bins));
         let is_extended = bins.last().is_some_and(|last| last.until_ns < self.max);
         if is_extended {
             bins.pop();
@@ -116,11 +116,11 @@ impl Passes<'_> {
         if !bins.is_empty() {
             bins.remove(0);
         }
-        let gaps = total(&bins);
+        let gaps = Bin::total(&bins);
         let sum = self.sum(&mut bins, beyond);
         doubts.push(Doubt::new(Code::Imprecise, imprecise(cpu, elapsed, sum)));
-        if total(&bins) < gaps {
-            let count = gaps - total(&bins);
+        if Bin::total(&bins) < gaps {
+            let count = gaps - Bin::total(&bins);
             let text = format!(
                 "gaps of CPU {cpu} beyond the histogram: {count}; hint: a larger -b"
             );
@@ -142,7 +142,7 @@ impl Passes<'_> {
     /// unit of extremes. To each thread's sum it adds what is beyond the bins of the first thread
     /// (`calculate`, rt-tests 2.4 to 2.10).
     fn beyond(&self, bins: &[Bin]) -> Option<Sum> {
-        let passes = total(bins) as f64;
+        let passes = Bin::total(bins) as f64;
         let end = |bin: &Bin| as_float(bin.until_ns.saturating_add(self.excess)) / 1e3;
         let ends: f64 = bins.iter().map(|bin| end(bin) * bin.count as f64).sum();
         let ns = (self.thread.avg * passes - ends).max(0.0) * self.unit;
@@ -162,7 +162,7 @@ impl Passes<'_> {
         let longer = if is_extended { bins.pop() } else { None };
         let middle = |bin: &Bin| (as_float(bin.until_ns) - half) * bin.count as f64;
         let ns: f64 = bins.iter().map(middle).sum();
-        let off = half * total(bins) as f64;
+        let off = half * Bin::total(&*bins) as f64;
         match longer {
             None => Some(Sum { ns, off }),
             Some(bin) if bin.count == 1 => {

@@ -1,5 +1,7 @@
 //! Lengths of time that another tool measured, as its file has them: counts by length, or statistics.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
@@ -90,6 +92,24 @@ pub struct Bin {
 
 tuple_form!(Bin { from_ns: Nanos, until_ns: Nanos, count: u64 });
 
+impl Bin {
+    /// The number of lengths in some bins.
+    pub fn total<'a>(bins: impl IntoIterator<Item = &'a Self>) -> u64 {
+        bins.into_iter().map(|bin| bin.count).fold(0, u64::saturating_add)
+    }
+
+    /// Bins of several lists as one list in rising order, in which each bin occurs once.
+    pub fn merged<'a>(bins: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut counts: BTreeMap<(Nanos, Nanos), u64> = BTreeMap::new();
+        for bin in bins {
+            let count = counts.entry((bin.from_ns, bin.until_ns)).or_default();
+            *count = count.saturating_add(bin.count);
+        }
+        let bin = |((from_ns, until_ns), count)| Self { from_ns, until_ns, count };
+        counts.into_iter().map(bin).collect()
+    }
+}
+
 /// The lengths of a part of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BinnedInterval {
@@ -123,6 +143,25 @@ impl ImportedLengths {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that equal bins are added up, bins with another end are not, and that the order is
+    /// rising and no length is lost.
+    #[test]
+    fn bins_of_two_lists() {
+        let bins = |bins: &[(u64, u64, u64)]| -> Vec<Bin> {
+            let bin = |&(from, until, count): &(u64, u64, u64)| {
+                Bin::from((Nanos::from_nanos(from), Nanos::from_nanos(until), count))
+            };
+            bins.iter().map(bin).collect()
+        };
+        let first = bins(&[(0, 10, 2), (20, 30, u64::MAX)]);
+        let second = bins(&[(10, 20, 4), (20, 25, 1), (20, 30, 5)]);
+        let merged = Bin::merged(first.iter().chain(&second));
+        let expected = [(0, 10, 2), (10, 20, 4), (20, 25, 1), (20, 30, u64::MAX)];
+        assert_eq!(merged, bins(&expected));
+        assert_eq!(Bin::total(&second), 10);
+        assert_eq!(Bin::total(&merged), u64::MAX);
+    }
 
     /// Check the keys and the form of every value in files.
     #[test]

@@ -4,7 +4,6 @@
 //! bins. In the bins of a log, which are the wider the longer their lengths are, a quantile is the
 //! longest length of its bin, as in HdrHistogram. A quantile beyond the last bin is unknown.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use recording::{
@@ -116,15 +115,10 @@ pub(crate) fn interval_ns(series: &ImportedSeries) -> Option<Nanos> {
     lengths.get(lengths.len() / 2).copied()
 }
 
-/// The number of lengths in bins.
-pub(crate) fn binned(bins: &[Bin]) -> u64 {
-    bins.iter().map(|bin| bin.count).fold(0, u64::saturating_add)
-}
-
 impl LengthsSummary {
     fn of(input: &ImportedLengths, rounding: Rounding) -> Self {
         let bins = bins(input);
-        let binned = binned(&bins);
+        let binned = Bin::total(&bins);
         let count = input.count.or((!bins.is_empty()).then_some(binned));
         let of_intervals = input.intervals.iter().map(|one| one.length_ns).sum();
         let elapsed_ns =
@@ -159,13 +153,7 @@ impl LengthsSummary {
 /// All bins in rising order.
 fn bins(input: &ImportedLengths) -> Vec<Bin> {
     let of_intervals = input.intervals.iter().flat_map(|one: &BinnedInterval| &one.bins);
-    let mut counts: BTreeMap<(Nanos, Nanos), u64> = BTreeMap::new();
-    for bin in input.bins.iter().chain(of_intervals) {
-        let count = counts.entry((bin.from_ns, bin.until_ns)).or_default();
-        *count = count.saturating_add(bin.count);
-    }
-    let bin = |((from_ns, until_ns), count)| Bin { from_ns, until_ns, count };
-    counts.into_iter().map(bin).collect()
+    Bin::merged(input.bins.iter().chain(of_intervals))
 }
 
 /// All but the mean.

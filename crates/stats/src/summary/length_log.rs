@@ -1,12 +1,12 @@
 //! The lengths of a recording by time and CPU: what a log of HdrHistogram contains.
 
 use recording::{
-    CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec, JitterSeries,
-    LengthKind, NoiseSeries,
+    Bin, CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec,
+    JitterSeries, LengthKind, NoiseSeries,
 };
 use units::{Cpu, LengthUnit, Nanos};
 
-use crate::summary::imported::{Rounding, binned};
+use crate::summary::imported::Rounding;
 use crate::summary::noise::window;
 
 /// The shortest interval, of which longer ones are multiples.
@@ -174,8 +174,8 @@ pub(crate) fn imported(
 
 /// Whether all lengths are in bins.
 fn is_complete(input: &ImportedLengths) -> bool {
-    let of_intervals = input.intervals.iter().map(|one| binned(&one.bins));
-    let in_bins = of_intervals.fold(binned(&input.bins), u64::saturating_add);
+    let of_intervals = input.intervals.iter().flat_map(|one| &one.bins);
+    let in_bins = Bin::total(input.bins.iter().chain(of_intervals));
     match input.count {
         Some(count) => count <= in_bins,
         None => !input.bins.is_empty() || !input.intervals.is_empty(),
