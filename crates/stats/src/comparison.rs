@@ -69,6 +69,14 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The kind and the name of a culprit; `None` for a metric.
+    pub fn culprit(&self) -> Option<(CulpritKind, &str)> {
+        match self {
+            Self::Culprit { kind, name } => Some((*kind, name)),
+            Self::Metric { .. } => None,
+        }
+    }
+
     /// The key of a metric; `None` for a culprit.
     pub fn metric(&self) -> Option<&str> {
         match self {

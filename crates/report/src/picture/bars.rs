@@ -9,7 +9,7 @@ use units::{Nanos, Ppm};
 
 use crate::number;
 use crate::picture::canvas::{Canvas, LEFT, PLOT, line, on_axis, rect};
-use crate::text::layout::table::cut;
+use crate::text::layout::labels::cut_labels;
 
 /// The height of a histogram.
 const HEIGHT: f64 = 56.0;
@@ -25,15 +25,18 @@ const NAME: usize = 100;
 /// Draws the histograms of all variants, and their axis.
 pub(crate) fn histograms(canvas: &mut Canvas, picture: &SlicesPicture) {
     let most = picture.largest_share.map_or(0.0, Ppm::get);
-    let traced =
-        picture.steps.iter().filter_map(|step| Some((step, step.switches.as_ref()?)));
+    let traced = || {
+        let steps = picture.steps.iter();
+        steps.filter_map(|step| Some((step, step.switches.as_ref()?)))
+    };
+    let names = cut_labels(traced().map(|(step, _)| &step.text), NAME);
     canvas.text("part", LEFT, 14.0, "Lengths of all slices");
     key(canvas);
     canvas.move_down(28.0);
     let mut bins: &[SliceBin] = &[];
-    for (step, switches) in traced {
+    for ((step, switches), name) in traced().zip(names) {
         let none = if switches.slices == 0 { ": no slice ended" } else { "" };
-        canvas.text("small", LEFT, 10.0, &format!("{}{none}", cut(&step.text, NAME)));
+        canvas.text("small", LEFT, 10.0, &format!("{name}{none}"));
         canvas.move_down(15.0);
         histogram(canvas, step, switches, most);
         bins = &switches.bins;
@@ -150,8 +153,9 @@ fn place(bins: &[SliceBin], length: Nanos) -> Option<f64> {
 /// Draws the mean of each variant as a bar.
 pub(crate) fn means(canvas: &mut Canvas, picture: &SlicesPicture) {
     let longest = picture.longest_mean.unwrap_or(Nanos::ZERO);
-    for step in &picture.steps {
-        canvas.text("step", LEFT, 12.0, &cut(&step.text, NAME));
+    let names = cut_labels(picture.steps.iter().map(|step| &step.text), NAME);
+    for (step, name) in picture.steps.iter().zip(names) {
+        canvas.text("step", LEFT, 12.0, &name);
         canvas.move_down(18.0);
         let width = step.mean.map_or(0.0, |mean| on_axis(mean, longest) * MEAN_SHARE);
         canvas.open_group(LEFT);

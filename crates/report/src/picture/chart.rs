@@ -9,7 +9,8 @@ use stats::{Better, ChartBar, ChartPanel, MetricChart, Unit};
 use crate::cells::Cells;
 use crate::number;
 use crate::picture::canvas::{Canvas, WIDTH, line, px, rect};
-use crate::text::layout::table::{columns, cut};
+use crate::text::layout::labels::cut_labels;
+use crate::text::layout::table::cut;
 
 /// The space at the left of titles.
 const LEFT: f64 = 24.0;
@@ -35,7 +36,9 @@ const STYLE: &str = include_str!("chart.css");
 pub fn chart_svg(cells: &Cells<'_>, chart: &MetricChart<'_>) -> String {
     let mut canvas = Canvas::default();
     head(&mut canvas, cells, chart);
-    for panel in &chart.panels {
+    let names = cut_labels(chart.panels.iter().map(|panel| panel.name), LINE);
+    for (panel, name) in chart.panels.iter().zip(names) {
+        canvas.text("panel", LEFT, 14.0, &name);
         draw_panel(&mut canvas, panel, chart.about.unit);
     }
     let (width, height) = (px(WIDTH), px(canvas.y));
@@ -65,7 +68,6 @@ fn head(canvas: &mut Canvas, cells: &Cells<'_>, chart: &MetricChart<'_>) {
 }
 
 fn draw_panel(canvas: &mut Canvas, panel: &ChartPanel<'_>, unit: Unit) {
-    canvas.text("panel", LEFT, 14.0, &cut(panel.name, LINE));
     canvas.move_down(26.0);
     let height = ROW * panel.bars.len() as f64;
     let step = step(panel.largest);
@@ -77,7 +79,9 @@ fn draw_panel(canvas: &mut Canvas, panel: &ChartPanel<'_>, unit: Unit) {
         canvas.draw(line(class, on_scale(tick, panel), [0.0, height]));
     }
     canvas.close_group();
-    for bar in &panel.bars {
+    let kernels = cut_labels(panel.bars.iter().map(|bar| own_name(bar.kernel)), KERNEL);
+    for (bar, kernel) in panel.bars.iter().zip(kernels) {
+        canvas.text("kernel", BARS - SPACE, 15.0, &kernel);
         draw_bar(canvas, bar, panel, unit);
     }
     for tick in ticks {
@@ -88,7 +92,6 @@ fn draw_panel(canvas: &mut Canvas, panel: &ChartPanel<'_>, unit: Unit) {
 }
 
 fn draw_bar(canvas: &mut Canvas, bar: &ChartBar<'_>, panel: &ChartPanel<'_>, unit: Unit) {
-    canvas.text("kernel", BARS - SPACE, 15.0, &label(bar.kernel));
     let figures = figures(bar, unit);
     let width = bar.value.map_or(0.0, |value| on_scale(value, panel));
     if bar.value.is_some() {
@@ -128,19 +131,9 @@ fn step(largest: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A kernel's own name if the experiment gives it one, or as much of the requested one as fits.
-fn label(kernel: &str) -> String {
-    let own = kernel.rsplit_once(",name=").map(|(_, own)| own);
-    end_of(own.unwrap_or(kernel), KERNEL)
-}
-
-/// The end of a name that is too long: there the kernels of an experiment differ.
-fn end_of(name: &str, width: usize) -> String {
-    let excess = columns(name).saturating_sub(width);
-    match excess {
-        0 => name.to_owned(),
-        _ => format!("…{}", name.chars().skip(excess + 1).collect::<String>()),
-    }
+/// A kernel's own name if the experiment gives it one, or the requested one.
+fn own_name(kernel: &str) -> &str {
+    kernel.rsplit_once(",name=").map_or(kernel, |(_, own)| own)
 }
 
 #[cfg(test)]
@@ -207,11 +200,10 @@ mod tests {
         assert!(step(0.0).is_infinite() && step(f64::NAN).is_infinite());
     }
 
-    /// Check that long names keep their end, and that a kernel's own name is preferred.
+    /// Check that a kernel's own name is preferred.
     #[test]
-    fn long_names() {
-        assert_eq!(label("build:debian:6.1,lean,AUDIT=n,name=quiet"), "quiet");
-        assert_eq!(end_of("abcdef", 6), "abcdef");
-        assert_eq!(end_of("abcdef", 4), "…def");
+    fn own_names() {
+        assert_eq!(own_name("build:debian:6.1,lean,AUDIT=n,name=quiet"), "quiet");
+        assert_eq!(own_name("debian:6.1"), "debian:6.1");
     }
 }

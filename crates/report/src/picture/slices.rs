@@ -14,6 +14,7 @@ use crate::picture::bars::{histograms, means};
 use crate::picture::canvas::{Canvas, LEFT, WIDTH, px, rect};
 use crate::picture::rows::{Rows, SHADES, mark};
 use crate::picture::xml::escape;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::table::cut;
 use crate::text::ticks::words::{self as tick_words, cpus};
 
@@ -149,8 +150,9 @@ fn windows(canvas: &mut Canvas, picture: &SlicesPicture) {
         window: picture.window,
         tool_tips_max: STRETCHES / all,
     };
-    for step in &picture.steps {
-        canvas.text("step", LEFT, 13.0, &cut(&step.text, NAME));
+    let names = cut_labels(picture.steps.iter().map(|step| &step.text), NAME);
+    for (step, name) in picture.steps.iter().zip(names) {
+        canvas.text("step", LEFT, 13.0, &name);
         figures(canvas, step);
         canvas.move_down(43.0);
         let traced = step.switches.as_ref().map_or(&[][..], |traced| &traced.rows);

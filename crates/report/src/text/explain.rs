@@ -14,8 +14,9 @@ use units::Instructions;
 use crate::number;
 use crate::text::explain::titles::{cell_on_kernel, comparison, headline, size, title};
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 
 /// The maximum number of listed functions; the others are one line.
 const LISTED: usize = 40;
@@ -49,9 +50,11 @@ pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
         let total = total.filter(|_| has_totals);
         table.row([count(own), share].into_iter().chain(total).chain([name]));
     };
-    for function in functions.iter().take(LISTED) {
+    let listed = &functions[..functions.len().min(LISTED)];
+    let names = cut_labels(listed.iter().map(|function| &function.name), name);
+    for (function, name) in listed.iter().zip(names) {
         let total = function.total_instructions.map(count);
-        row(function.own_instructions, total, cut(&function.name, name));
+        row(function.own_instructions, total, name);
     }
     if functions.len() > LISTED {
         let words = more_functions(functions.len() - LISTED);
@@ -85,14 +88,10 @@ fn differences(difference: &Difference, name: usize) -> String {
     let mut table = table(&["A", "B", "difference"]);
     let mut row =
         |a, b, more, name| table.row([count(a), count(b), format_signed(more), name]);
-    for f in &functions[..shown] {
-        let (a, b) = (f.own_instructions_a, f.own_instructions_b);
-        row(
-            a,
-            b,
-            f.difference,
-            cut(&format_name(&f.name, f.renamed_from.as_deref()), name),
-        );
+    let names = functions[..shown].iter();
+    let names = names.map(|f| format_name(&f.name, f.renamed_from.as_deref()));
+    for (f, name) in functions.iter().zip(cut_labels(names, name)) {
+        row(f.own_instructions_a, f.own_instructions_b, f.difference, name);
     }
     if functions.len() > shown {
         let rest = difference.rest(shown);

@@ -9,6 +9,7 @@ use units::Ppm;
 
 use crate::number;
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 
@@ -68,9 +69,10 @@ fn monitors(summary: &GuestsSummary) -> String {
         let with = |accelerator: &String| format!("{}/{accelerator}", guest.monitor);
         let monitor = guest.accelerator.as_ref().map(with);
         let monitor = monitor.unwrap_or_else(|| guest.monitor.to_string());
-        *counts.entry(cut(&monitor, 20)).or_default() += 1;
+        *counts.entry(monitor).or_default() += 1;
     }
-    let counts = counts.iter().map(|(monitor, count)| format!("{count} {monitor}"));
+    let counts = counts.values().zip(cut_labels(counts.keys(), 20));
+    let counts = counts.map(|(count, monitor)| format!("{count} {monitor}"));
     counts.collect::<Vec<_>>().join(", ")
 }
 
@@ -91,10 +93,12 @@ fn guests(summary: &GuestsSummary, top: usize, name: usize) -> String {
         ("saves", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
-    for guest in summary.guests.iter().take(top) {
+    let names =
+        cut_labels(summary.guests.iter().take(top).map(GuestSummary::label), name);
+    for (guest, name) in summary.guests.iter().zip(names) {
         table.row([
             guest.pid.to_string(),
-            cut(guest.label(), name),
+            name,
             number::known(guest.vcpus, |count| number::count(count.into())),
             number::known(guest.cpu_ppm, number::share),
             number::known(guest.wakeups_per_vcpu_hz, number::bare_rate),
@@ -129,10 +133,11 @@ fn threads(all: &[(&GuestSummary, &VcpuSummary)], top: usize, name: usize) -> St
         ("waits", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
-    for (guest, vcpu) in all.iter().take(top) {
+    let names = cut_labels(all.iter().take(top).map(|(guest, _)| guest.label()), name);
+    for ((_, vcpu), name) in all.iter().zip(names) {
         table.row([
             vcpu.tid.to_string(),
-            cut(guest.label(), name),
+            name,
             number::known(vcpu.vcpu, |number| number.to_string()),
             number::known(vcpu.cpu_ppm, number::share),
             number::known(vcpu.wakeups_hz, number::bare_rate),

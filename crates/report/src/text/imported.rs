@@ -5,12 +5,15 @@ use recording::{ImportedSeries, ImportedSpec, LengthKind, Recording};
 use stats::{ImportedSummary, LengthsSummary};
 
 use crate::number;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::ticks::words::cpus;
 
 /// How much of a command line is shown.
 const COMMAND_MAX: usize = 300;
+/// The maximum width of a tag.
+const PLACE: usize = 16;
 
 pub(crate) fn imported_text(
     recording: &Recording,
@@ -85,23 +88,19 @@ fn all(lengths: &[&LengthsSummary]) -> String {
         heads[0] = ("tag", Side::Left);
     }
     let mut table = Table::new(1, &heads);
-    for one in lengths {
+    let places = cut_labels(lengths.iter().map(|one| place(one)), PLACE);
+    for (one, place) in lengths.iter().zip(places) {
         let of = one.ns;
         let shown = [of.min, of.p50, of.mean, of.p99, of.p99_9, of.max];
         let shown = shown.map(|length| number::known(length, number::duration));
         let count = number::known(one.count, number::count);
-        table.row([place(one), count].into_iter().chain(shown));
+        table.row([place, count].into_iter().chain(shown));
     }
     table.text()
 }
 
 fn place(lengths: &LengthsSummary) -> String {
-    /// The longest tag that is shown whole.
-    const TAG_MAX: usize = 16;
     match (&lengths.tag, lengths.cpu) {
-        (Some(tag), _) if tag.chars().count() > TAG_MAX => {
-            tag.chars().take(TAG_MAX - 3).chain("...".chars()).collect()
-        }
         (Some(tag), _) => tag.clone(),
         (None, Some(cpu)) => cpu.to_string(),
         (None, None) => "all".to_owned(),
@@ -197,7 +196,7 @@ mod tests {
         Values of a log, as nanoseconds
 
          tag               count   min  median     mean  p99  p99.9      max
-         a tag of more...   5000  8 µs       ?  22.9 µs    ?      ?  7.90 ms
+         a tag of more t…   5000  8 µs       ?  22.9 µs    ?      ?  7.90 ms
 
         Other tools define these numbers differently: see docs/format.md. Gaps are
         counted from 1 µs on. cyclictest 2.40 rounds lengths down to multiples of 1 µs.

@@ -3,6 +3,7 @@
 
 pub(crate) mod doubts;
 pub(crate) mod fit;
+pub(crate) mod labels;
 pub(crate) mod paragraph;
 pub(crate) mod table;
 pub(crate) mod width;

@@ -6,6 +6,7 @@ use stats::{Interruption, InterruptionsSummary, Part, RunSummary};
 use units::CpuSet;
 
 use crate::number;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 use crate::text::noise::culprits::{self, kind_word, source_words};
@@ -140,12 +141,12 @@ fn longest_table(found: &InterruptionsSummary, is_one_cpu: bool) -> String {
     ];
     let columns = columns.into_iter().filter(|(name, _)| !is_one_cpu || *name != "CPU");
     let mut table = Table::new(1, &columns.collect::<Vec<_>>());
-    for interruption in &found.longest {
+    let sources = cut_labels(found.longest.iter().map(parts), PARTS_WIDTH);
+    for (interruption, sources) in found.longest.iter().zip(sources) {
         let start = number::duration(interruption.start_ns);
         let length = number::duration(interruption.ns);
         let cpu =
             (!is_one_cpu).then(|| number::any(interruption.cpu, |cpu| cpu.to_string()));
-        let sources = cut(&parts(interruption), PARTS_WIDTH);
         table.row([start, length].into_iter().chain(cpu).chain([sources]));
     }
     table.text()
@@ -169,8 +170,8 @@ fn sources(found: &InterruptionsSummary) -> String {
     ];
     let mut table = Table::new(1, &columns);
     let (listed, others) = found.culprits.split_at(found.culprits.len().min(LISTED));
-    for culprit in listed {
-        table.row(culprits::cells(culprit));
+    for cells in culprits::rows(listed) {
+        table.row(cells);
     }
     if !others.is_empty() {
         table.row([String::new(), format!("{} more: see --json", others.len())]);

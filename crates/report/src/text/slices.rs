@@ -12,8 +12,9 @@ use units::Nanos;
 use crate::number;
 use crate::text::layout::doubts::doubts;
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::source_words;
 use crate::text::ticks::words::cpus;
 use crate::text::wakers;
@@ -92,9 +93,10 @@ fn variant_table(summary: &SlicesSummary, name: usize) -> String {
     }
     columns.extend(["switches/s", "CPU used", "work"].map(|head| (head, Side::Right)));
     let mut table = Table::new(1, &columns);
-    for (variant, slices) in variants(summary) {
+    let names = cut_labels(variants(summary).map(|(variant, _)| variant), name);
+    for ((_, slices), name) in variants(summary).zip(names) {
         let lengths = slices.slice_ns;
-        let mut cells = vec![cut(variant, name), any(lengths.mean)];
+        let mut cells = vec![name, any(lengths.mean)];
         if summary.source.is_some() {
             cells.extend([lengths.p50, lengths.p99].map(any));
         }
@@ -217,30 +219,37 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
         columns.push(("mostly by", Side::Left));
     }
     let mut table = Table::new(1, &columns);
-    for task in tasks {
-        let mut cells = vec![cut(&task.name, name), number::duration(task.cpu_ns)];
+    let names = cut_labels(tasks.iter().map(|task| &task.name), name);
+    let by = cut_labels(tasks.iter().map(|task| mostly_by(task)), name);
+    for ((task, name), by) in tasks.iter().zip(names).zip(by) {
+        let mut cells = vec![name, number::duration(task.cpu_ns)];
         if !is_traced {
             cells.push(number::count(task.switches));
         }
         cells.push(any(task.slice_ns_mean.filter(|_| task.spins)));
         if is_traced {
-            cells.extend(ends(task, name));
+            cells.extend(ends(task, by));
         }
         table.row(cells);
     }
     table.text()
 }
 
-/// The shares of a process's slices by what ended them, and the most frequent next task.
-fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
-    let part = |ends: &[End]| number::any(task.ended_ppm(ends), number::share);
+/// The most frequent next task.
+fn mostly_by(task: &TaskSummary) -> String {
     let by = task.ends.iter().find_map(|ends| ends.by.as_deref());
+    number::any(by, str::to_owned)
+}
+
+/// The shares of a process's slices by what ended them, and the most frequent next task.
+fn ends(task: &TaskSummary, by: String) -> [String; 5] {
+    let part = |ends: &[End]| number::any(task.ended_ppm(ends), number::share);
     [
         part(&[End::Tick]),
         part(&[End::Wakeup]),
         part(&[End::Yield]),
         part(&[End::Sleep, End::Other]),
-        number::any(by, |by| cut(by, name)),
+        by,
     ]
 }
 

@@ -6,8 +6,9 @@ use stats::{PartnerSummary, WakersSummary, WokenSummary};
 
 use crate::number;
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::ticks::words::cpus;
 
 /// The widest name of a waker or a preempted thread.
@@ -55,24 +56,34 @@ pub(crate) fn table(summary: &WakersSummary, name: usize) -> String {
         ("victim", Side::Left),
     ];
     let mut table = Table::new(1, &columns);
-    for thread in &summary.threads {
+    let threads = &summary.threads;
+    let names = cut_labels(threads.iter().map(|thread| &thread.name), name);
+    let wakers = cut_labels(
+        threads.iter().map(|thread| most(&thread.woken_by)),
+        name.min(PARTNER),
+    );
+    let victims =
+        cut_labels(threads.iter().map(|thread| most(&thread.victims)), name.min(PARTNER));
+    for (((thread, name), waker), victim) in
+        threads.iter().zip(names).zip(wakers).zip(victims)
+    {
         table.row([
             thread.tid.to_string(),
-            cut(&thread.name, name),
+            name,
             number::known(thread.wakeups_hz, number::bare_rate),
             number::known(thread.run_ns_mean, number::duration),
             number::known(thread.run_ppm, number::share),
-            most(&thread.woken_by, name.min(PARTNER)),
+            waker,
             number::known(thread.preempted_hz, number::bare_rate),
-            most(&thread.victims, name.min(PARTNER)),
+            victim,
         ]);
     }
     table.text()
 }
 
-/// The most frequent one.
-fn most(partners: &[PartnerSummary], name: usize) -> String {
-    number::any(partners.first(), |partner| cut(&partner.name, name))
+/// The name of the most frequent one.
+fn most(partners: &[PartnerSummary]) -> String {
+    number::any(partners.first(), |partner| partner.name.clone())
 }
 
 fn legend(summary: &WakersSummary) -> String {

@@ -12,7 +12,7 @@ use crate::text::cells::grid::{Column, Grid};
 use crate::text::cells::is_unmodified;
 use crate::text::cells::lines::Row;
 use crate::text::cells::lines::section;
-use crate::text::layout::table::cut;
+use crate::text::layout::labels::cut_labels;
 
 /// The maximum width of a name at the left.
 const NAME: usize = 36;
@@ -91,15 +91,15 @@ fn call_tables(all: &[&CellCalls<'_>]) -> String {
 
 /// A line for each request.
 fn by_request(cells: &[&CellCalls<'_>], requests: &[&str]) -> Grid {
-    let column = |cell: &&CellCalls<'_>| {
-        let name = format!("{}{}", cell.name(), cell.row.repeats());
-        let head = [cell.kernel().to_owned(), cut(&name, HEAD)];
+    let names = cells.iter().map(|cell| format!("{}{}", cell.name(), cell.row.repeats()));
+    let column = |(cell, name): (&&CellCalls<'_>, String)| {
+        let head = [cell.kernel().to_owned(), name];
         Column::new(head, requests.iter().map(|request| cell.cost(request)).collect())
     };
     Grid {
         corner: [String::new(), "request".to_owned()],
         names: requests.iter().map(|name| (*name).to_owned()).collect(),
-        columns: cells.iter().map(column).collect(),
+        columns: cells.iter().zip(cut_labels(names, HEAD)).map(column).collect(),
     }
 }
 
@@ -120,7 +120,7 @@ fn by_cell(
     };
     Grid {
         corner: [kernel.to_owned(), "cell".to_owned()],
-        names: cells.iter().map(|cell| cut(&cell.short_name(common), NAME)).collect(),
+        names: cut_labels(cells.iter().map(|cell| cell.short_name(common)), NAME),
         columns: requests.iter().map(column).collect(),
     }
 }

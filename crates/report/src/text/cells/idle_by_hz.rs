@@ -7,8 +7,9 @@ use crate::cells::Cells;
 use crate::number;
 use crate::text::cells::lines::section;
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 
 /// The least and the most columns of a cell's name.
 const NAMES: std::ops::RangeInclusive<usize> = 8..=30;
@@ -33,8 +34,9 @@ fn table(group: &IdleByHz) -> String {
     let columns = [&[("HZ", Side::Left)], &right[..]].concat();
     let text = fitted(NAMES, |width| {
         let mut table = Table::new(2, &columns);
-        for load in &group.loads {
-            table.row(std::iter::once(cut(&name(load), width)).chain(fields(load)));
+        let names = cut_labels(group.loads.iter().map(name), width);
+        for (load, name) in group.loads.iter().zip(names) {
+            table.row(std::iter::once(name).chain(fields(load)));
         }
         table.text()
     });

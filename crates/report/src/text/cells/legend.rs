@@ -9,8 +9,9 @@ use recording::{Cell, Ending, Mode};
 use crate::number;
 use crate::text::cells::kernel_label::full_name;
 use crate::text::cells::{LabelledCell, is_unmodified};
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, aligned, columns, cut};
+use crate::text::layout::table::{Side, aligned, columns};
 use crate::text::layout::width::width as terminal;
 
 /// The maximum width of a name.
@@ -99,8 +100,9 @@ struct Entry<'a> {
 fn entries(cells: &[LabelledCell<'_>], common: &Common<'_>) -> String {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut kernels: Vec<&str> = Vec::new();
-    for named in cells {
-        let (name, words) = (cut(&named.cell.name, NAME), common.words(named));
+    let names = cut_labels(cells.iter().map(|named| &named.cell.name), NAME);
+    for (named, name) in cells.iter().zip(names) {
+        let words = common.words(named);
         let identity = identity(named);
         kernels.extend(identity.iter().map(|(kernel, _)| kernel));
         match entries.iter_mut().find(|e| e.name == name && e.words == words) {

@@ -8,8 +8,9 @@ use stats::CellSummary;
 use crate::number;
 use crate::text::cells::LabelledCell;
 use crate::text::layout::fit::{fits, fitted};
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 
 /// The least and the most columns for the name of a kernel or a cell if names must be cut.
 const NAMES: RangeInclusive<usize> = 6..=36;
@@ -129,12 +130,15 @@ fn below_kernels<const N: usize>(
     let columns = [&[("kernel, cell", Side::Left)], &head[..]].concat();
     fitted(NAMES, |width| {
         let mut table = Table::new(2, &columns);
-        for of_kernel in lines.chunk_by(|a, b| a.kernel == b.kernel) {
-            table.row(of_kernel.first().map(|line| cut(line.kernel, width)));
-            for Line { cell, repeats, fields, .. } in of_kernel {
-                let name = format!("  {}{repeats}", cut(cell, width));
-                table.row(iter::once(name).chain(fields.iter().cloned()));
+        let kernels = cut_labels(lines.iter().map(|line| line.kernel), width);
+        let cells = cut_labels(lines.iter().map(|line| line.cell), width);
+        let mut last = None;
+        for ((line, kernel), cell) in lines.iter().zip(kernels).zip(cells) {
+            if last.replace(line.kernel) != Some(line.kernel) {
+                table.row([kernel]);
             }
+            let name = format!("  {cell}{}", line.repeats);
+            table.row(iter::once(name).chain(line.fields.iter().cloned()));
         }
         table.text()
     })

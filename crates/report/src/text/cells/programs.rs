@@ -8,6 +8,7 @@ use crate::number;
 use crate::text::cells::grid::{Column, Grid};
 use crate::text::cells::lines::{Row, section};
 use crate::text::explain::phase::{entry_name, kind};
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::table::cut;
 
 /// The maximum width of a kernel's name.
@@ -47,11 +48,13 @@ pub(crate) fn program_tables(all: &[CellProgram<'_>]) -> Option<String> {
 /// Instructions of the command by kind, of the services, and of the rest of the guest.
 fn summary_table(name: &str, cells: &[CellProgram<'_>]) -> String {
     let names = cells.first().map(|(_, cost)| line_names(cost)).unwrap_or_default();
-    let column = |(row, cost): &CellProgram<'_>| Column::new(head(row), lines(cost));
+    let column = |((_, cost), head): (&CellProgram<'_>, String)| {
+        Column::new([String::new(), head], lines(cost))
+    };
     let grid = Grid {
         corner: [String::new(), "instructions".to_owned()],
         names,
-        columns: cells.iter().map(column).collect(),
+        columns: cells.iter().zip(heads(cells)).map(column).collect(),
     };
     let words = "From the start of the command to its end. \"command\": the command and the \
                  processes that it started. \"softirqs\", \"tick\" and \"interrupts\" are those \
@@ -63,11 +66,12 @@ fn summary_table(name: &str, cells: &[CellProgram<'_>]) -> String {
 fn line_names(cost: &ProgramCost) -> Vec<String> {
     let mut names = vec!["command".to_owned()];
     names.extend(KINDS.iter().map(|(_, words)| format!("  {words}")));
-    for group in cost.groups.iter().skip(1) {
-        names.push(match group.role {
-            GroupRole::Service => cut(&format!("service {}", group.name), NAME),
-            GroupRole::Command | GroupRole::Other => "rest of the guest".to_owned(),
-        });
+    let groups = cost.groups.iter().skip(1).map(|group| match group.role {
+        GroupRole::Service => format!("service {}", group.name),
+        GroupRole::Command | GroupRole::Other => "rest of the guest".to_owned(),
+    });
+    for group in cut_labels(groups, NAME) {
+        names.push(group);
         names.extend(["  user mode".to_owned(), "  kernel".to_owned()]);
     }
     names.extend(["all", "timer interrupts", "time"].map(str::to_owned));
@@ -115,24 +119,24 @@ fn entry_table(cells: &[CellProgram<'_>]) -> String {
     let mut keys: Vec<_> = all.unique().collect();
     keys.sort_by_key(|&(kind, name)| std::cmp::Reverse(largest(kind, name)));
     keys.truncate(ENTRIES);
-    let column = |((row, cost), entries): (&CellProgram<'_>, &Vec<EntryCost>)| {
-        let own: Vec<Instructions> =
-            keys.iter().map(|&(kind, name)| sum(entries, kind, name)).collect();
-        let shown: Instructions = own.iter().copied().sum();
-        let rest = cost.kernel_instructions.get().saturating_sub(shown.get());
-        let values = own.iter().map(|value| value.get());
-        let values =
-            values.chain([rest, cost.kernel_instructions.get()]).map(number::count);
-        Column::new(head(row), values.collect())
-    };
+    let column =
+        |(((_, cost), entries), head): ((&CellProgram<'_>, &Vec<EntryCost>), String)| {
+            let own: Vec<Instructions> =
+                keys.iter().map(|&(kind, name)| sum(entries, kind, name)).collect();
+            let shown: Instructions = own.iter().copied().sum();
+            let rest = cost.kernel_instructions.get().saturating_sub(shown.get());
+            let values = own.iter().map(|value| value.get());
+            let values =
+                values.chain([rest, cost.kernel_instructions.get()]).map(number::count);
+            Column::new([String::new(), head], values.collect())
+        };
     let names = keys.iter().map(|&(of, name)| {
-        let name = format!("{} {}", kind(of), entry_name(name));
-        cut(name.trim_end(), NAME)
+        format!("{} {}", kind(of), entry_name(name)).trim_end().to_owned()
     });
     let grid = Grid {
         corner: [String::new(), "instructions of the kernel".to_owned()],
-        names: names.chain(["others".to_owned(), "all".to_owned()]).collect(),
-        columns: cells.iter().zip(&sums).map(column).collect(),
+        names: cut_labels(names.chain(["others".to_owned(), "all".to_owned()]), NAME),
+        columns: cells.iter().zip(&sums).zip(heads(cells)).map(column).collect(),
     };
     format!("\n{}", grid.text())
 }
@@ -142,7 +146,9 @@ fn sum(entries: &[EntryCost], kind: EntryKind, name: &str) -> Instructions {
     same.map(|entry| entry.instructions).sum()
 }
 
-fn head(row: &Row<'_>) -> [String; 2] {
-    let name = format!("{}{}", row.named.kernel, row.repeats());
-    [String::new(), cut(&name, KERNEL)]
+/// The headings of the columns: kernels.
+fn heads(cells: &[CellProgram<'_>]) -> Vec<String> {
+    let name =
+        |(row, _): &CellProgram<'_>| format!("{}{}", row.named.kernel, row.repeats());
+    cut_labels(cells.iter().map(name), KERNEL)
 }

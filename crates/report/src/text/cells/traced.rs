@@ -9,7 +9,7 @@ use crate::text::cells::LabelledCell;
 use crate::text::cells::lines::Row;
 use crate::text::cells::lines::section_by_kernel;
 use crate::text::layout::table::Side;
-use crate::text::noise::culprits::{kind_word, name};
+use crate::text::noise::culprits::{kind_word, names};
 
 /// The maximum number of causes for each cell.
 const LISTED: usize = 6;
@@ -70,7 +70,7 @@ pub(crate) fn culprits_table(rows: &[(&Row<'_>, &[CulpritSummary])]) -> Option<S
             fields[0] = format!("{more} more, in --json");
             fields
         });
-        row.named.lines(culprits.iter().take(LISTED).map(culprit_fields).chain(more))
+        row.named.lines(listed(culprits).into_iter().chain(more))
     });
     let words = "\"time\" is guest time: in exact cells an instruction takes 1 ns. \"noise\": share \
                  of the time of all gaps. A gap may have several causes. On an idle CPU a gap is a \
@@ -78,9 +78,19 @@ pub(crate) fn culprits_table(rows: &[(&Row<'_>, &[CulpritSummary])]) -> Option<S
     section_by_kernel("Causes of gaps", head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn culprit_fields(culprit: &CulpritSummary) -> [String; 5] {
+fn listed(culprits: &[CulpritSummary]) -> Vec<[String; 5]> {
+    let listed = &culprits[..culprits.len().min(LISTED)];
+    let words = listed.iter().map(|culprit| kind_word(culprit.kind).len());
+    let names = names(listed.iter(), NAME.saturating_sub(words.max().unwrap_or(0)));
+    listed
+        .iter()
+        .zip(names)
+        .map(|(culprit, name)| culprit_fields(culprit, &name))
+        .collect()
+}
+
+fn culprit_fields(culprit: &CulpritSummary, name: &str) -> [String; 5] {
     let word = kind_word(culprit.kind);
-    let name = name(culprit, NAME.saturating_sub(word.len()));
     [
         format!("{word} {name}").trim_start().to_owned(),
         number::count(culprit.gaps),

@@ -11,8 +11,9 @@ use crate::number;
 use crate::text::cells::grid::{Column, Grid};
 use crate::text::cells::lines::section;
 use crate::text::cells::markdown::escape;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, aligned, columns, cut};
+use crate::text::layout::table::{Side, aligned, columns};
 
 /// The maximum width of the name of a step or of a cell.
 const NAME: usize = 22;
@@ -46,16 +47,28 @@ fn sections_of(trim: &Trim) -> String {
     text + &total(trim)
 }
 
+fn step_names(trim: &Trim) -> Vec<String> {
+    cut_labels(trim.steps.iter().map(|step| &step.name), NAME)
+}
+
+/// The headings of the columns: experiment and cell.
+fn heads(trim: &Trim) -> Vec<[String; 2]> {
+    let cells =
+        trim.base.values.iter().map(|base| base.as_ref().map_or("", |it| &it.cell));
+    let words = cells.map(|cell| cell.split_once(' ').unwrap_or(("", cell)));
+    let (experiments, names): (Vec<&str>, Vec<&str>) = words.unzip();
+    let heads = cut_labels(experiments, NAME).into_iter().zip(cut_labels(names, NAME));
+    heads.map(|(experiment, name)| [experiment, name]).collect()
+}
+
 /// A line for each step, and a column for each cell.
 fn grid(trim: &Trim, kernel: Select) -> String {
-    let names = trim.steps.iter().map(|step| cut(&step.name, NAME));
+    let names = step_names(trim);
     let kernels = || trim.steps.iter().map(kernel);
-    let cell = |(at, base): (usize, &Option<TrimValue>)| {
+    let cell = |((at, base), head): ((usize, &Option<TrimValue>), [String; 2])| {
         let base = base.as_ref()?;
         let own = kernels().map(|kernel| kernel.values.get(at).and_then(Option::as_ref));
         let values = iter::once(in_unit(base, base.value)).chain(changes(own));
-        let (experiment, name) = base.cell.split_once(' ').unwrap_or(("", &base.cell));
-        let head = [experiment, name].map(|word| cut(word, NAME));
         Some(Column::new(head, values.collect()))
     };
     let image =
@@ -65,7 +78,7 @@ fn grid(trim: &Trim, kernel: Select) -> String {
         [String::new(), "image".to_owned()],
         iter::once(base).chain(image).collect(),
     );
-    let values = trim.base.values.iter().enumerate().filter_map(cell);
+    let values = trim.base.values.iter().enumerate().zip(heads(trim)).filter_map(cell);
     let grid = Grid {
         corner: [String::new(), "step".to_owned()],
         names: iter::once(BASE.to_owned()).chain(names).collect(),
@@ -145,7 +158,7 @@ fn calls(trim: &Trim) -> Option<String> {
         };
         Column::new([above, name.to_owned()], iter::once(value).chain(own).collect())
     };
-    let names = trim.steps.iter().map(|step| cut(&step.name, NAME));
+    let names = step_names(trim);
     let grid = Grid {
         corner: [String::new(), "step".to_owned()],
         names: iter::once(BASE.to_owned()).chain(names).collect(),
@@ -157,8 +170,7 @@ fn calls(trim: &Trim) -> Option<String> {
 
 /// What each step sets, gains and costs.
 fn steps(trim: &Trim) -> String {
-    let names: Vec<String> =
-        trim.steps.iter().map(|step| cut(&step.name, NAME)).collect();
+    let names = step_names(trim);
     let width = names.iter().map(|name| columns(name)).max().unwrap_or(0);
     let line = |(name, step): (&String, &TrimResult)| {
         let costs = match step.costs.as_str() {

@@ -273,7 +273,7 @@ fn sources(loss: &Loss) -> String {
 fn source(culprit: &CulpritSummary) -> String {
     let name = match culprit.kind == CulpritKind::Steal {
         true => "the hypervisor (steal)".to_owned(),
-        false => format!("{} {}", kind_word(culprit.kind), name(culprit, usize::MAX)),
+        false => format!("{} {}", kind_word(culprit.kind), name(culprit)),
     };
     format!("{name}, {} ({} of its noise)", number::duration(culprit.ns), part(culprit))
 }

@@ -5,8 +5,9 @@ use stats::{Consequences, Group, Groups, LossCategory, NoiseSummary, Split, Verd
 use units::Ppm;
 
 use crate::number;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::kind_word;
 use crate::text::noise::periods::periods;
 use crate::text::noise::steal::steal;
@@ -51,7 +52,9 @@ fn split(split: &Split) -> String {
         .filter(|group| group.category == LossCategory::Programs)
         .collect();
     let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
-    let named = programs.iter().filter(is_large).take(NAMED).map(|group| program(group));
+    let named: Vec<_> = programs.iter().filter(is_large).take(NAMED).collect();
+    let names = cut_labels(named.iter().map(|group| &group.name), NAME);
+    let named = named.iter().zip(names).map(|(group, name)| program(group, &name));
     let mut named: Vec<String> = named.collect();
     if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
         named.push(format!("{more} more"));
@@ -73,8 +76,7 @@ fn split(split: &Split) -> String {
 }
 
 /// `rustc, 12 threads: 41.9 %`.
-fn program(group: &Group) -> String {
-    let name = cut(&group.name, NAME);
+fn program(group: &Group, name: &str) -> String {
     let share = share(group.part.ppm);
     match group.threads {
         1 => format!("{name}: {share}"),
@@ -168,7 +170,8 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
 }
 
 fn list(table: &mut Table, groups: &[&Group]) {
-    for group in groups.iter().take(LISTED) {
+    let names = cut_labels(groups.iter().take(LISTED).map(|group| &group.name), NAME);
+    for (group, name) in groups.iter().zip(names) {
         let kind = match group.category {
             LossCategory::Programs => String::new(),
             LossCategory::Kernel
@@ -179,7 +182,7 @@ fn list(table: &mut Table, groups: &[&Group]) {
         };
         table.row([
             kind,
-            cut(&group.name, NAME),
+            name,
             nonzero(group.threads),
             number::count(group.gaps),
             number::duration(group.part.ns),

@@ -1,6 +1,6 @@
 //! The report of `repeat`: the spread of each metric in each set of runs.
 
-use stats::{Quantity, RunSet, RunSpread};
+use stats::{RunSet, RunSpread};
 use units::printable;
 
 use crate::number;
@@ -9,8 +9,9 @@ use crate::text::comparison::sets::{doubts, taken};
 use crate::text::comparison::{letter, runs};
 use crate::text::layout::doubts::section;
 use crate::text::layout::fit::{fits, fitted};
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::kind_word;
 
 /// The number of listed metrics and sources of noise of a set.
@@ -83,11 +84,13 @@ fn culprits_table(spreads: &[RunSpread], width: usize) -> String {
         ("max", Side::Right),
     ];
     let mut table = Table::new(1, &heads);
-    for one in spreads {
-        let Quantity::Culprit { kind, name } = &one.quantity else { continue };
+    let culprits = spreads.iter().filter_map(|one| Some((one, one.quantity.culprit()?)));
+    let culprits: Vec<_> = culprits.collect();
+    let names = cut_labels(culprits.iter().map(|(_, (_, name))| printable(name)), width);
+    for ((one, (kind, _)), name) in culprits.iter().zip(names) {
         let shares = [one.mean, one.median, one.min, one.max];
         let shares = shares.map(|share| number::in_unit(share, one.unit));
-        let name = [kind_word(*kind).to_owned(), cut(&printable(name), width)];
+        let name = [kind_word(*kind).to_owned(), name];
         table.row(name.into_iter().chain(shares));
     }
     table.text()

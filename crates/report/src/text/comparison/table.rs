@@ -1,13 +1,14 @@
 //! The tables of a comparison: metrics, and the time lost to culprits.
 
-use stats::{Compared, Comparison, Conclusion, Quantity};
+use stats::{Compared, Comparison, Conclusion};
 use units::printable;
 
 use crate::number;
 use crate::text::comparison::verdict;
 use crate::text::layout::fit::{fits, fitted};
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::kind_word;
 
 /// Of more metrics than this, only those with a difference are listed.
@@ -114,10 +115,11 @@ fn culprits_table(letter: &str, listed: &[&Compared], width: usize) -> String {
         ("difference", Side::Left),
     ];
     let mut table = Table::new(1, &heads);
-    for one in listed {
-        let Quantity::Culprit { kind, name } = &one.quantity else { continue };
+    let culprits = listed.iter().filter_map(|one| Some((one, one.quantity.culprit()?)));
+    let culprits: Vec<_> = culprits.collect();
+    let names = cut_labels(culprits.iter().map(|(_, (_, name))| printable(name)), width);
+    for ((one, (kind, _)), name) in culprits.iter().zip(names) {
         let [base, other] = centers(one);
-        let name = cut(&printable(name), width);
         table.row([
             kind_word(*kind).to_owned(),
             name,

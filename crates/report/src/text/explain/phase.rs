@@ -12,8 +12,9 @@ use crate::text::cells::kernel_label::full_name;
 use crate::text::explain::titles::on_kernel;
 use crate::text::explain::{count, functions};
 use crate::text::layout::fit::fitted;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 
 /// The minimum and maximum width of a name.
 const NAMES: RangeInclusive<usize> = 12..=60;
@@ -76,9 +77,10 @@ fn entries(explanation: &PhaseExplanation, name: usize) -> String {
         let rate = number::any(hz, number::bare_rate);
         table.row([count(all), share, rate, kind.to_owned(), name]);
     };
-    for entry in &explanation.entries {
+    let names = explanation.entries.iter().map(|entry| entry_name(&entry.name));
+    for (entry, name) in explanation.entries.iter().zip(cut_labels(names, name)) {
         let (all, hz) = (entry.instructions, entry.instructions_hz);
-        row(all, hz, kind(entry.kind), cut(entry_name(&entry.name), name));
+        row(all, hz, kind(entry.kind), name);
     }
     let all = explanation.explanation.total_instructions;
     row(all, explanation.instructions_hz, "all", String::new());

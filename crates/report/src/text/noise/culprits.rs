@@ -4,6 +4,7 @@ use recording::{CulpritKind, Source};
 use stats::{CulpritSummary, NoiseSummary};
 
 use crate::number;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 
@@ -59,8 +60,8 @@ pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> String
 
 fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize) {
     let (listed, others) = culprits.split_at(culprits.len().min(listed));
-    for culprit in listed {
-        table.row(std::iter::once(cpu.to_owned()).chain(cells(culprit)));
+    for cells in rows(listed) {
+        table.row(std::iter::once(cpu.to_owned()).chain(cells));
     }
     if !others.is_empty() {
         let rest = format!("{} more: see --json", others.len());
@@ -68,27 +69,49 @@ fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize)
     }
 }
 
-/// The cells of a culprit: kind, name, number of gaps, time, share of the noise, longest.
-pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
-    [
-        kind_word(culprit.kind).to_owned(),
-        name(culprit, NAME),
-        number::count(culprit.gaps),
-        number::duration(culprit.ns),
-        part(culprit),
-        number::duration(culprit.max_ns),
-    ]
+/// The cells of each culprit: kind, name, number of gaps, time, share of the noise, longest.
+pub(crate) fn rows(culprits: &[CulpritSummary]) -> Vec<[String; 6]> {
+    let row = |(culprit, name): (&CulpritSummary, String)| {
+        [
+            kind_word(culprit.kind).to_owned(),
+            name,
+            number::count(culprit.gaps),
+            number::duration(culprit.ns),
+            part(culprit),
+            number::duration(culprit.max_ns),
+        ]
+    };
+    culprits.iter().zip(names(culprits.iter(), NAME)).map(row).collect()
 }
 
 pub(crate) fn part(culprit: &CulpritSummary) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 
-/// A culprit's name, cut to `width` columns; the TID and priority of a thread are never cut.
-pub(crate) fn name(culprit: &CulpritSummary, width: usize) -> String {
-    let Some(thread) = &culprit.thread else { return cut(&culprit.name, width) };
-    let thread = format!(" ({}{})", thread.tid, class(thread.prio));
-    cut(&culprit.name, width.saturating_sub(thread.len())) + &thread
+/// A culprit's name; that of a thread with its TID and priority.
+pub(crate) fn name(culprit: &CulpritSummary) -> String {
+    culprit.name.clone() + &thread(culprit)
+}
+
+/// The names of culprits, cut to `width` columns; the TID and priority of a thread, which
+/// distinguish it, are never cut.
+pub(crate) fn names<'a>(
+    culprits: impl Iterator<Item = &'a CulpritSummary> + Clone,
+    width: usize,
+) -> Vec<String> {
+    let others = culprits.clone().filter(|culprit| culprit.thread.is_none());
+    let mut others = cut_labels(others.map(|culprit| &culprit.name), width).into_iter();
+    let name = |culprit: &CulpritSummary| match thread(culprit) {
+        thread if thread.is_empty() => others.next().unwrap_or_default(),
+        thread => cut(&culprit.name, width.saturating_sub(thread.len())) + &thread,
+    };
+    culprits.map(name).collect()
+}
+
+/// The TID and priority of a thread; empty of other culprits.
+fn thread(culprit: &CulpritSummary) -> String {
+    let thread = culprit.thread.as_ref();
+    thread.map_or_else(String::new, |it| format!(" ({}{})", it.tid, class(it.prio)))
 }
 
 /// A thread's scheduling class, if not an ordinary one; real-time priorities are as in chrt(1).

@@ -5,7 +5,7 @@ use stats::{CulpritSummary, NoiseSummary};
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
-use crate::text::noise::culprits::{NAME, is_interrupt, kind_word, name};
+use crate::text::noise::culprits::{NAME, is_interrupt, kind_word, names};
 
 /// The number of listed culprits.
 const LISTED: usize = 6;
@@ -30,16 +30,17 @@ pub(crate) fn edges(summary: &NoiseSummary) -> String {
         [cpu] => (cpu.cpu.to_string(), &cpu.culprits),
         _ => ("all".to_owned(), &summary.culprits),
     };
-    let mut listed = culprits.iter().filter(|culprit| has_edges(culprit)).peekable();
-    if listed.peek().is_none() {
+    let listed = culprits.iter().filter(|culprit| has_edges(culprit)).take(LISTED);
+    let names = names(listed.clone(), NAME);
+    if names.is_empty() {
         return String::new();
     }
     let mut table = Table::new(1, &columns);
-    for culprit in listed.take(LISTED) {
+    for (culprit, name) in listed.zip(names) {
         table.row([
             cpu.clone(),
             kind_word(culprit.kind).to_owned(),
-            name(culprit, NAME),
+            name,
             number::duration(culprit.ns),
             number::known(culprit.entry_ns, number::duration),
             number::duration(culprit.inside_ns),

@@ -59,7 +59,7 @@ fn has_event(culprit: &CulpritSummary) -> bool {
 fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> String {
     let source = match culprit.kind == CulpritKind::Unexplained {
         true => "unexplained".to_owned(),
-        false => format!("{} {}", kind_word(culprit.kind), name(culprit, usize::MAX)),
+        false => format!("{} {}", kind_word(culprit.kind), name(culprit)),
     };
     let gaps = match period.trains {
         0 | 1 => "gaps".to_owned(),

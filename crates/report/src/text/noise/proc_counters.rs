@@ -7,8 +7,9 @@ use stats::{LineSummary, NoiseSummary, ProcSummary};
 use units::{Cpu, PerSecond};
 
 use crate::number;
+use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::layout::table::{Side, Table};
 use crate::text::noise::worst::worst;
 
 /// CPUs that fit side by side.
@@ -30,9 +31,10 @@ type Column<'a> = (Cpu, &'a ProcSummary);
 pub(crate) fn interrupt_table(lines: &[LineSummary]) -> String {
     let columns = [("", Side::Left), ("count", Side::Right), ("per second", Side::Right)];
     let mut table = Table::new(1, &columns);
-    for line in lines.iter().take(ROWS) {
+    let names = cut_labels(lines.iter().take(ROWS).map(label), INTERRUPT);
+    for (line, name) in lines.iter().zip(names) {
         table.row([
-            cut(&label(line), INTERRUPT),
+            name,
             number::count(line.count),
             number::known(line.rate_hz, number::bare_rate),
         ]);
@@ -87,12 +89,13 @@ fn add_rates(
         return 0;
     }
     let rows = by_rate(&read);
-    for (name, rates) in rows.iter().take(ROWS) {
+    let names = cut_labels(rows.iter().take(ROWS).map(|(name, _)| name), NAME);
+    for ((_, rates), name) in rows.iter().zip(names) {
         let cells = rates.iter().zip(&read).map(|(rate, read)| match read {
             None => number::UNKNOWN.to_owned(),
             Some(_) => number::any(*rate, number::rate),
         });
-        table.row(std::iter::once(cut(name, NAME)).chain(cells));
+        table.row(std::iter::once(name).chain(cells));
     }
     rows.len().saturating_sub(ROWS)
 }
