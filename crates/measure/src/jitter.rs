@@ -308,7 +308,7 @@ fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
     [
         (
             made == 0,
-            Code::TooShort,
+            Code::NothingMeasured,
             "no test was complete at the end: no jitter was measured; a smaller -l makes \
              tests shorter",
         ),
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(codes(&whole(100, 2, 0)), []);
         assert_eq!(codes(&whole(99, 2, 0)), [Code::TooShort]);
         assert_eq!(codes(&whole(100, 1, 0)), [Code::TooShort]);
-        assert_eq!(codes(&whole(0, 2, 0)), [Code::TooShort]);
+        assert_eq!(codes(&whole(0, 2, 0)), [Code::NothingMeasured]);
         assert_eq!(codes(&whole(201, 2, 0)), [Code::TestsLost]);
         let mut few = whole(20, 2, 0);
         few.result = result(120, 2, 20);

@@ -87,6 +87,8 @@ pub enum Code {
     Imprecise,
     /// A measured CPU was offline for a time.
     Offline,
+    /// The measurement ended before it had a value.
+    NothingMeasured,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
@@ -130,6 +132,7 @@ impl Doubt {
                 | Code::Starved
                 | Code::NotRepeated
                 | Code::Emulated
+                | Code::NothingMeasured
         )
     }
 }

@@ -11,6 +11,7 @@ mod counts;
 mod doubt;
 mod error;
 mod file;
+mod has_values;
 mod input;
 mod kinds;
 mod output;
@@ -70,9 +71,10 @@ impl Recording {
     /// The name and version of this program in recordings.
     pub const TOOL: &'static str = concat!("noisefloor ", env!("CARGO_PKG_VERSION"));
 
-    /// A recording that is taken now, by this version.
-    pub fn now(facts: Facts, body: Body, doubts: Vec<Doubt>) -> Self {
+    /// A recording that is taken now, by this version. One without a measured value has a doubt.
+    pub fn now(facts: Facts, body: Body, mut doubts: Vec<Doubt>) -> Self {
         let (taken, tool) = (Self::moment(), Self::TOOL.to_owned());
+        doubts.extend(body.nothing_measured(&doubts));
         Self { taken, tool, facts, body, doubts, repeat: None }
     }
 
