@@ -57,7 +57,8 @@ pub(crate) struct JitterArgs {
     #[arg(short = 'H', long, value_name = "FILE")]
     pub(crate) histogram_file: Option<PathBuf>,
     /// Workload: tif, memory, memory:SIZE (64K, 8M, 1G), compute, syscall, or exec:LIBRARY.so, a
-    /// shared library that exports void nf_workload(void).
+    /// shared library that exports void nf_workload(void), or else TIF's nohz_workload or
+    /// tif_workload.
     #[arg(short, long, value_name = "NAME", default_value = "tif")]
     pub(crate) workload: Workload,
     /// SCHED_FIFO priority of the workload, 1 to 99 (root or CAP_SYS_NICE); 0: SCHED_OTHER.

@@ -223,6 +223,47 @@ fn the_examples_run() {
     }
 }
 
+/// Check that the functions of TIF's workloads are used, too, and noisefloor's own first: the others
+/// of a library that has several end its process.
+#[test]
+fn functions_of_tif() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    for names in [
+        &["tif_workload"][..],
+        &["nohz_workload", "tif_workload"],
+        &["nf_workload", "nohz_workload", "tif_workload"],
+    ] {
+        let (first, others) = names.split_first().unwrap();
+        let others =
+            others.iter().map(|name| format!("void {name}(void) {{ abort(); }}\n"));
+        let source = format!(
+            "#include <stdlib.h>\nvoid {first}(void) {{ for (volatile int i = 0; i < 1000; i++); \
+             }}\n{}",
+            others.collect::<String>()
+        );
+        let Some(library) = libraries.c(first, &source) else { return };
+        let object = json(&few(&["--json", "--workload", &exec(&library)]));
+        assert_eq!(object["summary"]["tests"], 3, "{names:?}");
+    }
+}
+
+/// Check that a run without a complete test, because tests are too long for it or the run is too
+/// short, has measured nothing: a warning, and exit code 4.
+#[test]
+fn no_complete_test() {
+    let _turn = turn();
+    for args in [&["-l", "4294967295", "-d", "200ms"][..], &["-d", "0.001s"]] {
+        let output = run(&[&["jitter", "--fifo", "0", "--json"], args].concat());
+        assert_eq!(output.status.code(), Some(4), "{args:?}");
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object["summary"]["tests"], 0, "{args:?}");
+        let doubts = object["doubts"].as_array().unwrap();
+        let nothing = |doubt: &&Value| doubt["code"] == "nothing_measured";
+        assert_eq!(doubts.iter().filter(nothing).count(), 1, "{doubts:?}");
+    }
+}
+
 /// Check that a library has no capability of the program's file, in no thread of its process,
 /// neither when it is loaded nor when it runs, and that it is a real-time task.
 #[test]

@@ -10,6 +10,10 @@ use units::Cause;
 
 use crate::Error;
 
+/// The names of the function, in the order in which they are tried: noisefloor's own, and those of
+/// Intel's TIF, in its source (`tif_workload.c`) and in its README.
+const NAMES: [&CStr; 3] = [c"nf_workload", c"nohz_workload", c"tif_workload"];
+
 /// A loaded library. It is never unloaded: it may have left threads or pointers.
 #[derive(Debug)]
 pub(crate) struct Library {
@@ -38,13 +42,27 @@ impl Library {
             .ok_or_else(|| refused(complaint()))
     }
 
-    /// The function of that name, without parameters and result.
-    pub(crate) fn function(&self, name: &CStr) -> Result<extern "C" fn(), Error> {
+    /// The function to repeat, without parameters and result: the first of [`NAMES`] that the
+    /// library has.
+    pub(crate) fn workload(&self) -> Result<extern "C" fn(), Error> {
+        let mut missing = None;
+        for name in NAMES {
+            match self.function(name) {
+                Ok(function) => return Ok(function),
+                Err(why) => missing = missing.or(Some(why)),
+            }
+        }
+        let help = "export it as: void nf_workload(void); TIF's nohz_workload and \
+                    tif_workload are used, too";
+        Err(refused(units::Helped::new(missing.unwrap_or_default(), help)))
+    }
+
+    /// The function of that name, or the loader's message.
+    fn function(&self, name: &CStr) -> Result<extern "C" fn(), String> {
         // SAFETY: the library is never unloaded, and `name` outlives the call.
         let found = unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) };
         if found.is_null() {
-            let help = "export it as: void nf_workload(void)";
-            return Err(refused(units::Helped::new(complaint(), help)));
+            return Err(complaint());
         }
         // SAFETY: users are instructed to export the symbol as such a function; this cannot be
         // checked.
@@ -72,7 +90,7 @@ impl Library {
     }
 
     /// Always an error.
-    pub(crate) fn function(&self, _name: &CStr) -> Result<extern "C" fn(), Error> {
+    pub(crate) fn workload(&self) -> Result<extern "C" fn(), Error> {
         Err(refused("this program is linked statically and loads no libraries"))
     }
 }
@@ -117,8 +135,10 @@ mod tests {
         };
         let library = Library::load(Path::new(&file)).unwrap();
         assert!(library.function(c"abort").is_ok());
-        let said = units::chain(&library.function(c"nf_workload").unwrap_err());
+        let said = units::chain(&library.workload().unwrap_err());
         assert!(said.contains("undefined symbol: nf_workload"), "{said}");
-        assert!(said.contains("void nf_workload(void)"), "{said}");
+        for name in NAMES {
+            assert!(said.contains(name.to_str().unwrap()), "{said}");
+        }
     }
 }

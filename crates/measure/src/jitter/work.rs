@@ -203,7 +203,7 @@ impl Exec {
     fn load(file: &Path) -> Result<Self, Error> {
         isolate::drop_all_capabilities()?;
         let library = Library::load(file)?;
-        Ok(Self { workload: library.function(c"nf_workload")?, _library: library })
+        Ok(Self { workload: library.workload()?, _library: library })
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Workload {
     Compute,
     /// Cheap system calls.
     Syscall,
-    /// `nf_workload()` of a shared library.
+    /// The function of a shared library: `nf_workload()`, or one with a name of Intel's TIF.
     Exec(PathBuf),
 }
 

@@ -88,7 +88,7 @@ fn workload(workload: &Workload) -> String {
         Workload::Memory(_) => "random pointer chasing in a buffer of this size",
         Workload::Compute => "arithmetic in registers",
         Workload::Syscall => "minimal system calls",
-        Workload::Exec(_) => "nf_workload() of this library",
+        Workload::Exec(_) => "the function of this library",
     };
     format!("{workload}: {text}")
 }
@@ -240,7 +240,7 @@ mod tests {
     Jitter: the time of a test's slowest loop minus that of its fastest; a loop is
     one execution of the workload
       workload  exec:/a/very/long/path/to/the/users/own/library/of/workloads/
-                libworkload.so: nf_workload() of this library
+                libworkload.so: the function of this library
       CPU       1, ordinary task
       tick      interrupts the workload 250 times a second (CONFIG_HZ), which is
                 part of the jitter: CPU 1 is not nohz_full
