@@ -153,8 +153,8 @@ impl SwitchPrograms {
         let count = usize::try_from(switches).unwrap_or(capacity).min(capacity);
         let first = place * capacity;
         let records = (first..first + count).filter_map(|at| self.records.read(at));
-        let lost = switches.saturating_sub(u64::from(self.capacity));
-        let departures = records.map(departure).collect();
+        let departures: Vec<Departure> = records.map(departure).collect();
+        let lost = switches.saturating_sub(departures.len().try_into().unwrap_or(0));
         CpuRecords { cpu, departures, lost }
     }
 }
