@@ -51,8 +51,10 @@ pub enum Rule {
         steal_clock: bool,
         /// The CPU with the most steal time; null if that was not read.
         cpu: Option<Cpu>,
-        /// Its steal time.
+        /// Its steal time, from the best clock: the upper bound.
         steal_ns: Option<Nanos>,
+        /// The lower bound.
+        steal_min_ns: Option<Nanos>,
     },
     /// CPUs are isolated.
     IsolatedCpus {

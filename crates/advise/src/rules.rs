@@ -4,7 +4,7 @@
 //! what the facts do not show is not advised, or the action says under which condition it works.
 
 use facts::{Facts, Why};
-use recording::CulpritKind;
+use recording::{CulpritKind, StealClock};
 use stats::{
     CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, Verdict,
     spinning_verdicts, tick_hz, tick_verdicts,
@@ -81,6 +81,7 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let (unexplained, known): (Vec<&CulpritSummary>, Vec<&CulpritSummary>) = worst
         .culprits
         .iter()
+        .filter(|culprit| !culprit.is_own())
         .partition(|culprit| culprit.kind == CulpritKind::Unexplained);
     let unexplained = unexplained.first();
     let is_worth_it = unexplained.is_some_and(|culprit| is_material(culprit, worst));
@@ -204,11 +205,16 @@ fn move_irq(facts: &Facts, irq: &str, cpu: Cpu) -> Option<Action> {
 fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let name = facts.virt.hypervisor.get()?.clone()?;
     let cpus = summary.noise.cpus.iter();
-    let most = cpus.filter_map(|cpu| Some((cpu.proc.steal_ns?, cpu.cpu))).max();
+    let most = cpus.filter_map(|cpu| Some((cpu.stolen()?, cpu.cpu))).max();
     let steal_clock = facts.virt.steal_clock.get() == Some(&true);
-    let (steal_ns, cpu) = most.filter(|_| steal_clock).unzip();
-    let is_stolen = steal_ns.is_some_and(|steal| !steal.is_zero());
-    let rule = Rule::Hypervisor { name, steal_clock, cpu, steal_ns };
+    let (stolen, cpu) = most.filter(|_| steal_clock).unzip();
+    // Of /proc/stat, one step may have begun before the measurement.
+    let is_stolen = stolen.is_some_and(|stolen| {
+        !stolen.at_least.is_zero() || stolen.at_most > StealClock::STEP
+    });
+    let (steal_ns, steal_min_ns) =
+        stolen.map(|stolen| (stolen.at_most, stolen.at_least)).unzip();
+    let rule = Rule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns };
     let next = if steal_clock { "vmstat 1 5" } else { "noisefloor facts" };
     finding(rule, is_stolen.then_some(Action::Host), next)
 }
@@ -302,7 +308,7 @@ mod tests {
              mostly_programs noise_ns noise_ppm preempted timer_hz timer_share unexplained_ppm \
              waited_ns",
             "interrupts: cpu interrupt",
-            "hypervisor: cpu name steal_clock steal_ns",
+            "hypervisor: cpu name steal_clock steal_min_ns steal_ns",
             "no_isolated_cpus: online",
         ];
         assert_eq!(found, expected);

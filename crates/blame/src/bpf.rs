@@ -5,6 +5,7 @@
 //! it exports that. Cannot see the edges of an interruption, nor system management mode. The
 //! programs are removed with the process, however that ends.
 
+pub(crate) mod alarm;
 pub(crate) mod attached;
 pub(crate) mod mapped;
 pub(crate) mod object;
@@ -14,15 +15,19 @@ pub(crate) mod switch_programs;
 pub(crate) mod verifier_log;
 pub(crate) mod wake_programs;
 
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
 use facts::Facts;
 use libbpf_rs::libbpf_sys::BPF_FUNC_get_current_task_btf;
-use libbpf_rs::{ProgramInput, ProgramType, TracepointCategory};
+use libbpf_rs::{MapHandle, ProgramInput, ProgramType, TracepointCategory};
 use units::CpuSet;
 
+use crate::bpf::alarm::Alarm;
 use crate::bpf::attached::{Attached, failed, too_many};
 use crate::bpf::object::{Loaded, Opened};
 use crate::bpf::refusal::Needs;
-use crate::bpf::ring::{Comm, Record, Rings};
+use crate::bpf::ring::{Amount, Comm, Record, Rings};
 use crate::error::Error;
 use crate::level::Level;
 use crate::records::Lane;
@@ -103,14 +108,30 @@ pub(crate) const CPUS: usize = 4096;
 /// The most concurrent children; those beyond are taken for other processes.
 const CHILDREN: u32 = 1 << 16;
 
+/// The interval in which the rings are read: without an alarm it limits how long they are unread (see
+/// [`crate::ring_sizes`]); with one it is not needed.
+const PERIOD: Duration = Duration::from_millis(50);
+const PERIOD_WITH_ALARM: Duration = Duration::from_secs(60);
+
+/// The interval between slices, after an alarm.
+const PERIOD_OF_SLICES: Duration = Duration::from_millis(20);
+
 /// The attached programs, and their data.
 pub(crate) struct Programs {
     attached: Attached,
     rings: Rings,
+    alarm: Option<Alarm>,
+    has_stopped: bool,
 }
 
 impl EventSource for Programs {
     fn read(&mut self, lanes: &mut [Lane]) {
+        // First: an alarm that comes while the rings are read is not lost.
+        if let Some(alarm) = &self.alarm {
+            alarm.reset();
+        }
+        let is_slice = self.alarm.is_some() && !self.has_stopped;
+        self.rings.begin(if is_slice { Amount::Slice } else { Amount::All });
         for (place, lane) in lanes.iter_mut().enumerate() {
             for level in Level::ALL {
                 self.rings.drain(place, level, |record| lane.push(level, record));
@@ -120,7 +141,20 @@ impl EventSource for Programs {
         }
     }
 
+    fn alarms(&self) -> Vec<BorrowedFd<'_>> {
+        self.alarm.iter().map(Alarm::fd).collect()
+    }
+
+    fn period(&self) -> Duration {
+        match self.alarm {
+            None => PERIOD,
+            Some(_) if self.rings.has_rest() => PERIOD_OF_SLICES,
+            Some(_) => PERIOD_WITH_ALARM,
+        }
+    }
+
     fn stop(&mut self) -> Vec<String> {
+        self.has_stopped = true;
         self.attached.links.clear();
         self.attached.missing.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -158,7 +192,10 @@ impl Programs {
             hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
         let rings = Rings::new(&loaded, cpus.len(), sizes)?;
-        let mut program = Self { attached: Attached::default(), rings };
+        let alarms = MapHandle::try_from(&loaded.map("alarms")?);
+        let alarm = alarms.ok().and_then(Alarm::open);
+        let mut program =
+            Self { attached: Attached::default(), rings, alarm, has_stopped: false };
         match points {
             Points::Raw => program.attach_raw(&loaded, threads, access)?,
             Points::Classic => program.attach_classic(&loaded, access)?,

@@ -98,9 +98,8 @@ impl Events {
             return TypicalEdges::default();
         };
         let clock = Clock::of(monotonic);
-        let is_loop = |record: &&Record| {
-            record.level == Level::Thread && record.process() == std::process::id()
-        };
+        let is_loop =
+            |record: &&Record| record.level == Level::Thread && record.mark.is_self;
         let mut known = Tally::default();
         let others = lane.records.iter().filter(|record| !is_loop(record));
         let event = |record: &Record| {

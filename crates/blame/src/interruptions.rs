@@ -332,6 +332,7 @@ mod tests {
                 is_own: mark != "other",
                 is_runnable: mark == "runnable",
                 is_kernel: false,
+                is_self: false,
             },
         }
     }

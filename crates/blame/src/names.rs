@@ -209,7 +209,8 @@ fn vector(number: u32) -> String {
 fn who(record: &Record, owner: Option<ThreadOwner>) -> Thread {
     let prio = u32::try_from(record.detail & u64::from(u32::MAX)).unwrap_or(0);
     let prio = i32::from_ne_bytes(prio.to_ne_bytes());
-    Thread { tid: record.id, pid: record.process(), prio, owner }
+    let own = record.mark.is_self;
+    Thread { tid: record.id, pid: record.process(), prio, owner, own }
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! The thread that reads events during a measurement.
 //!
+//! It sleeps until a quarter of a buffer is unread (the source's alarms), and wakes up without one
+//! after the source's period: each wake-up takes time from the measured CPUs, if there are no
+//! others. Most of a short measurement's events are read when it is over.
+//!
 //! It has a higher priority than the threads in its events: they come fastest when CPUs are
 //! busiest, and an ordinary thread would then wait while rings are overwritten. So it is a
 //! real-time task of the highest priority if permitted (CAP_SYS_NICE), else with the lowest
@@ -8,12 +12,13 @@
 //!
 //! It cannot run while real-time tasks are throttled, nor while a hypervisor has its CPU.
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use units::CpuSet;
@@ -21,8 +26,6 @@ use units::CpuSet;
 use crate::records::Lane;
 use crate::source::EventSource;
 
-/// The interval in which a source's buffers are read. Each documents how much they hold.
-const PERIOD: Duration = Duration::from_millis(50);
 /// The highest priority of `SCHED_FIFO`.
 const HIGHEST: libc::c_int = 99;
 /// The nice value of the highest priority of ordinary tasks.
@@ -31,9 +34,20 @@ const NICEST: i32 = -20;
 /// The source, and the events that were read.
 type Read = (Box<dyn EventSource>, Vec<Lane>);
 
+/// What ends the thread: it becomes readable.
+pub(crate) struct End(Arc<OwnedFd>);
+
+impl End {
+    /// # Errors
+    /// There are too many open files.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?)))
+    }
+}
+
 /// The thread, from its start until its end.
 pub(crate) struct Reader {
-    is_done: Arc<AtomicBool>,
+    end: Arc<OwnedFd>,
     thread: Option<JoinHandle<Read>>,
 }
 
@@ -43,22 +57,21 @@ impl Reader {
         mut events: Box<dyn EventSource>,
         mut lanes: Vec<Lane>,
         measured: CpuSet,
+        End(end): End,
     ) -> Self {
-        let is_done = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&is_done);
+        let is_over = Arc::clone(&end);
         let thread = thread::spawn(move || {
             leave(&measured);
             outrank();
-            while !done.load(Ordering::Relaxed) {
-                thread::park_timeout(PERIOD);
+            while !is_ended(&*events, &is_over) {
                 events.read(&mut lanes);
             }
             (events, lanes)
         });
-        Self { is_done, thread: Some(thread) }
+        Self { end, thread: Some(thread) }
     }
 
-    /// Ends the thread, and waits for it.
+    /// Ends the thread, and waits for it. Its last events have not been read.
     pub(crate) fn end(mut self) -> Read {
         match self.join() {
             Some(Ok(read)) => read,
@@ -69,8 +82,8 @@ impl Reader {
 
     fn join(&mut self) -> Option<thread::Result<Read>> {
         let thread = self.thread.take()?;
-        self.is_done.store(true, Ordering::Relaxed);
-        thread.thread().unpark();
+        // It can only fail if the counter is full, and then it is readable.
+        let _ = rustix::io::write(&self.end, &1_u64.to_ne_bytes());
         Some(thread.join())
     }
 }
@@ -80,6 +93,17 @@ impl Drop for Reader {
     fn drop(&mut self) {
         drop(self.join());
     }
+}
+
+/// Sleeps until an alarm, the end of the period, a signal, or the end of the thread; whether it was
+/// the latter.
+fn is_ended(events: &dyn EventSource, end: &OwnedFd) -> bool {
+    let period = Timespec::try_from(events.period()).ok();
+    let mut awaited = vec![PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
+    let alarms = events.alarms().into_iter();
+    awaited.extend(alarms.map(|alarm| PollFd::from_borrowed_fd(alarm, PollFlags::IN)));
+    let is_woken = poll(&mut awaited, period.as_ref()).is_ok_and(|ready| ready > 0);
+    is_woken && awaited.first().is_some_and(|end| !end.revents().is_empty())
 }
 
 /// Moves the calling thread off the measured CPUs, if any other is allowed. If that fails, it

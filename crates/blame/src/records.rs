@@ -25,7 +25,7 @@ pub(crate) struct Record {
     pub(crate) id: u32,
     /// A thread's name.
     pub(crate) comm: [u8; 16],
-    /// Properties of a thread, if requested.
+    /// Properties of a thread, as far as they are known.
     pub(crate) mark: Mark,
 }
 
@@ -38,6 +38,8 @@ pub(crate) struct Mark {
     pub(crate) is_runnable: bool,
     /// It is known to be a kernel thread.
     pub(crate) is_kernel: bool,
+    /// It belongs to this process.
+    pub(crate) is_self: bool,
 }
 
 impl Record {

@@ -10,9 +10,11 @@
 //! | handler, vector | 250,000 | an interrupt's entry, exit and two programs take 2 us or more |
 //! | NMI | 31,250 | `kernel.perf_event_max_sample_rate` limits them |
 //!
-//! Rings remain unread for 131 ms at most: the reader sleeps for 50 ms (`PERIOD` in `reader.rs`);
-//! real-time throttling stops a real-time reader for 50 ms of each second
-//! (`kernel.sched_rt_runtime_us`); 31 ms are left for non-preemptible sections of the kernel, for a
+//! At these rates rings remain unread for 131 ms at most. The programs wake the reader when a
+//! quarter of a ring is full, after 33 ms; it then reads a slice, and 20 ms later, since more was
+//! written than a slice holds, everything (`bpf.rs`): 53 ms. Without the alarm it sleeps for 50 ms.
+//! Real-time throttling stops a real-time reader for 50 ms of each second
+//! (`kernel.sched_rt_runtime_us`); 28 ms are left for non-preemptible sections of the kernel, for a
 //! hypervisor that takes the reader's CPU, and for the reading. So the ring of threads has 131 ms x
 //! 2,000,000 /s = 262,144 records (a test in `ring.rs` fills it). The limit does not hold if the
 //! reader may not be a real-time task, nor on machines with more than 15 CPUs, where rings are

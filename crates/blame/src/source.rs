@@ -1,5 +1,8 @@
 //! The interface of event sources, and which threads they record.
 
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
 use crate::records::Lane;
 
 /// A source of events, which was started before this was made.
@@ -7,6 +10,13 @@ pub(crate) trait EventSource: Send {
     /// Stores the events that ended since the last call. There is a lane for each traced CPU, in
     /// rising order.
     fn read(&mut self, lanes: &mut [Lane]);
+
+    /// What becomes readable when about a quarter of a buffer is unread, until it is read; empty if
+    /// nothing does.
+    fn alarms(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// The interval in which the buffers are read without an alarm.
+    fn period(&self) -> Duration;
 
     /// Stops tracing; remaining events can still be read. Returns the tracepoints that this kernel
     /// lacks.

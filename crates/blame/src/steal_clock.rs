@@ -12,9 +12,6 @@ use crate::clock::Clock;
 use crate::join::steal::{StealBounds, common};
 use crate::records::{Lane, Stolen};
 
-/// A step of `/proc/stat`.
-const STEP: Nanos = Nanos::from_millis(10);
-
 /// The stolen time, from each reading with an increase to the one before; `None` without a clock.
 pub(crate) fn read(
     lane: &Lane,
@@ -50,7 +47,8 @@ fn of_proc(cpu: &CpuNoise) -> Option<StealBounds> {
     let counted = cpu.proc.steal_ns?;
     let ran = cpu.ran();
     let length = ran.last()?.end();
-    let step = STEP.saturating_mul(u64::try_from(ran.len()).unwrap_or(u64::MAX));
+    let step =
+        StealClock::STEP.saturating_mul(u64::try_from(ran.len()).unwrap_or(u64::MAX));
     let outside = cpu.proc.span_ns.saturating_sub(cpu.elapsed_ns);
     let lost = cpu.lost.map_or(Nanos::ZERO, |lost| lost.ns);
     Some(StealBounds {

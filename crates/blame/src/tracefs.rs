@@ -17,7 +17,10 @@ pub(crate) mod threads;
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use units::{Cpu, CpuSet};
 
@@ -38,6 +41,18 @@ const BUFFERS_KB: usize = 256 << 10;
 /// The buffers of CPUs that are not traced: a page or two.
 const NO_BUFFER_KB: usize = 1;
 
+/// The interval in which the buffers are read without an alarm.
+const PERIOD: Duration = Duration::from_millis(50);
+/// The interval in which spinners are looked for with one.
+const PERIOD_WITH_ALARM: Duration = Duration::from_secs(1);
+/// The interval between slices after an alarm, and the pages of one: to read all at once would
+/// interrupt the CPU of the reader for as long.
+const PERIOD_OF_SLICES: Duration = Duration::from_millis(20);
+const SLICE: usize = 4;
+/// How full a buffer is at the alarm: its file is readable then, since Linux 6.1. Before, it was
+/// readable with the first event.
+const PERCENT: usize = 25;
+
 /// The pages of one CPU, and its current state.
 struct Pipe {
     pages: File,
@@ -55,22 +70,51 @@ pub(crate) struct Trace {
     formats: EventFormats,
     threads: Threads,
     missing: Vec<&'static str>,
-    /// The most pages to read of a CPU at a time: more than it has.
-    most: usize,
+    /// The pages of a CPU's buffer.
+    pages: usize,
+    /// Whether files are readable at the alarm only, as far as is known.
+    has_alarm: bool,
+    /// Whether the buffers are being read slice by slice, after an alarm.
+    is_draining: bool,
     has_stopped: bool,
 }
 
 impl EventSource for Trace {
     fn read(&mut self, lanes: &mut [Lane]) {
         self.threads.look();
+        let is_alarm = self.has_alarm && !self.has_stopped && self.is_alarm();
+        // If a slice did not end the alarm, more is written than slices hold.
+        let is_whole =
+            !self.has_alarm || self.has_stopped || self.is_draining && is_alarm;
+        if !is_whole && !self.is_draining && !is_alarm {
+            return;
+        }
+        // At most more pages than a buffer has.
+        let pages = if is_whole { 2 * self.pages + 2 } else { SLICE };
         let mut page = vec![0; self.layout.page_bytes()];
+        let mut most = 0;
         for (place, lane) in lanes.iter_mut().enumerate() {
-            self.drain(place, lane, &mut page);
+            most = most.max(self.drain(place, lane, &mut page, pages));
             if self.has_stopped {
                 self.end_nmi(place, lane);
                 self.count_lost(place, lane);
                 forget_spinners(lane, &self.threads);
             }
+        }
+        self.is_draining = most == pages;
+        self.has_alarm &= !is_whole || most * 100 >= self.pages * PERCENT / 2;
+    }
+
+    fn alarms(&self) -> Vec<BorrowedFd<'_>> {
+        let pipes = self.pipes.iter().filter(|_| self.has_alarm && !self.is_draining);
+        pipes.map(|pipe| pipe.pages.as_fd()).collect()
+    }
+
+    fn period(&self) -> Duration {
+        match (self.has_alarm, self.is_draining) {
+            (false, _) => PERIOD,
+            (true, true) => PERIOD_OF_SLICES,
+            (true, false) => PERIOD_WITH_ALARM,
         }
     }
 
@@ -101,6 +145,8 @@ impl Trace {
         instance.write("tracing_cpumask", &mask(cpus))?;
         // The oldest events are then lost, which pages report.
         instance.write("options/overwrite", "1")?;
+        // Since Linux 5.0.
+        let has_alarm = instance.write("buffer_percent", &PERCENT.to_string()).is_ok();
         let has_osnoise = osnoise::take(&mut instance, &tracefs, cpus);
         let layout = instance.read("events/header_page")?;
         let layout = Layout::parse(&layout).filter(|layout| layout.page_bytes() > 0);
@@ -113,7 +159,9 @@ impl Trace {
             formats: EventFormats::default(),
             threads: Threads::live(),
             missing: Vec::new(),
-            most: 2 * (each << 10) / layout.page_bytes() + 2,
+            pages: (each << 10) / layout.page_bytes(),
+            has_alarm,
+            is_draining: false,
             has_stopped: false,
         };
         trace.enable(has_osnoise)?;
@@ -141,15 +189,30 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads the events that one CPU wrote since the last time.
-    fn drain(&mut self, place: usize, lane: &mut Lane, page: &mut [u8]) {
+    /// Whether a buffer is so full.
+    fn is_alarm(&self) -> bool {
+        let fds = self.pipes.iter().map(|pipe| PollFd::new(&pipe.pages, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = fds.collect();
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+            .is_ok_and(|ready| ready > 0)
+    }
+
+    /// Reads up to that many pages of events that one CPU wrote since the last time; returns how
+    /// many there were.
+    fn drain(
+        &mut self,
+        place: usize,
+        lane: &mut Lane,
+        page: &mut [u8],
+        most: usize,
+    ) -> usize {
         let Some(Pipe { pages, pairs, missed }) = self.pipes.get_mut(place) else {
-            return;
+            return 0;
         };
-        for _ in 0..self.most {
+        for count in 0..most {
             // No more data (`WouldBlock`), or an error that lasts.
-            let Ok(1..) = pages.read(page) else { return };
-            let Some(events) = Page::parse(self.layout, page) else { return };
+            let Ok(1..) = pages.read(page) else { return count };
+            let Some(events) = Page::parse(self.layout, page) else { return count };
             if let Some(events_before) = events.missed {
                 *missed = missed.saturating_add(events_before);
                 pairs.add_loss(events_before, events.begin(), lane);
@@ -160,6 +223,7 @@ impl Trace {
                 }
             }
         }
+        most
     }
 
     /// Stores an NMI that was the last event.

@@ -10,7 +10,7 @@ use crate::bpf::{Points, Programs};
 use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::names::Names;
-use crate::reader::Reader;
+use crate::reader::{End, Reader};
 use crate::records::Lane;
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
@@ -23,7 +23,7 @@ const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];
 pub struct Watcher {
     cpus: CpuSet,
     source: Source,
-    events: Option<Box<dyn EventSource>>,
+    events: Option<(Box<dyn EventSource>, End)>,
     why_not: Vec<Error>,
     removed: Vec<PathBuf>,
 }
@@ -64,6 +64,8 @@ impl Watcher {
                     continue;
                 }
             };
+            let end = |events| Ok((events, End::new().map_err(no_end)?));
+            let events = events.map(end).transpose()?;
             let (cpus, removed) = (cpus.clone(), leftovers::remove());
             return Ok(Self { cpus, source: kind, events, why_not, removed });
         }
@@ -89,7 +91,8 @@ impl Watcher {
     pub fn begin(self) -> Watching {
         let Self { cpus, source, events, why_not, .. } = self;
         let lanes = || cpus.iter().map(Lane::new).collect();
-        let reader = events.map(|events| Reader::begin(events, lanes(), cpus.clone()));
+        let reader =
+            events.map(|(events, end)| Reader::begin(events, lanes(), cpus.clone(), end));
         Watching { source, why_not, reader }
     }
 }
@@ -115,6 +118,10 @@ impl Watching {
         let names = Names::read(&Root::live(), &lanes);
         Events { source, lanes, missing, why_not, names }
     }
+}
+
+fn no_end(error: std::io::Error) -> Error {
+    Error::new(Kind::System, "failed to start a trace").caused_by(error)
 }
 
 fn open(

@@ -71,6 +71,10 @@ pub struct Thread {
     /// Its owner; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ThreadOwner>,
+    /// Whether it belongs to the process that measured, by the process's ID: its time is a cost of
+    /// the measurement. Older files do not say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// The owner of a thread.
@@ -137,6 +141,9 @@ pub enum StealClock {
 }
 
 impl StealClock {
+    /// A step of [`Self::Proc`] (`USER_HZ`).
+    pub const STEP: Nanos = Nanos::from_millis(10);
+
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -225,7 +232,8 @@ mod tests {
     /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
-        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None };
+        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None, own: false };
+        let own = Thread { own: true, ..thread.clone() };
         let culprit =
             |kind, name: &str, thread| Culprit { kind, name: name.into(), thread };
         let (ns, inside_ns) = (Nanos::from_nanos(900), Nanos::from_nanos(700));
@@ -234,6 +242,7 @@ mod tests {
             culprits: vec![
                 culprit(CulpritKind::Thread, "kworker/1:1", Some(thread)),
                 culprit(CulpritKind::Unexplained, "unexplained", None),
+                culprit(CulpritKind::Thread, "noisefloor", Some(own)),
             ],
             shares: vec![share(None), share(Some(Nanos::from_nanos(150)))],
             events: vec![12, 0],
@@ -252,6 +261,8 @@ mod tests {
                 {"kind": "thread", "name": "kworker/1:1",
                     "thread": {"tid": 40, "pid": 40, "prio": 120}},
                 {"kind": "unexplained", "name": "unexplained"},
+                {"kind": "thread", "name": "noisefloor",
+                    "thread": {"tid": 40, "pid": 40, "prio": 120, "own": true}},
             ],
             "shares": [[3, 0, 900, 700], [3, 0, 900, 700, 150]], "events": [12, 0], "lost": 0,
             "steal": {"clock": "paravirt", "at_least_ns": 5, "at_most_ns": 6, "unexplained_max_ns": 1},

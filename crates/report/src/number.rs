@@ -84,6 +84,15 @@ pub(crate) fn duration(time: Nanos) -> String {
     with_unit(time.get(), &TIMES)
 }
 
+/// Bounds of a duration: `4.7 ms to 4.73 ms`, or one duration if they look the same.
+pub(crate) fn bounds(least: Nanos, most: Nanos) -> String {
+    match (duration(least), duration(most)) {
+        (least, most) if least == most => most,
+        (_, most) if least.is_zero() => format!("at most {most}"),
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
 /// The duration of a measurement: the requested one, unless the real one differs by more than 1 %.
 pub(crate) fn measured(real: Option<Nanos>, requested: Nanos) -> String {
     let differs = |real: &Nanos| {
@@ -109,6 +118,9 @@ pub(crate) fn moment(since_start: Nanos) -> String {
     format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
+/// Shares from here on are printed in percent.
+const PERCENT_FROM: f64 = 99.95;
+
 /// A share of a whole: `0.41 %`; below 0.01 % in ppm: `41.2 ppm`.
 pub(crate) fn share(part: Ppm) -> String {
     let ppm = part.get();
@@ -116,12 +128,47 @@ pub(crate) fn share(part: Ppm) -> String {
         "<0.01 ppm".to_owned()
     } else if ppm > 0.0 && ppm < 9.995 {
         format!("{} ppm", with_decimals(ppm, 2))
-    } else if ppm > 0.0 && ppm < 99.95 {
+    } else if ppm > 0.0 && ppm < PERCENT_FROM {
         format!("{} ppm", three_digits(ppm))
     } else if (999_500.0..1e6).contains(&ppm) {
         ">99.9 %".to_owned()
     } else {
         format!("{} %", three_digits(ppm / 1e4))
+    }
+}
+
+/// The common unit of the shares in one sentence, so that they can be compared: that of the largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShareUnit {
+    /// If the largest share is 0.01 % or more, or all are zero.
+    Percent,
+    /// Parts per million.
+    Ppm,
+}
+
+impl ShareUnit {
+    /// The unit for these shares.
+    pub(crate) fn of(shares: impl IntoIterator<Item = Option<Ppm>>) -> Self {
+        let largest = shares.into_iter().flatten().map(Ppm::get).fold(0.0, f64::max);
+        if largest > 0.0 && largest < PERCENT_FROM { Self::Ppm } else { Self::Percent }
+    }
+
+    /// A share in this unit: `0.0357 %`, `<0.0001 %`.
+    pub(crate) fn print(self, part: Ppm) -> String {
+        let ppm = part.get();
+        let decimals = match self {
+            Self::Ppm => return share(part),
+            Self::Percent if ppm <= 0.0 || ppm >= PERCENT_FROM => return share(part),
+            Self::Percent if ppm < 0.995 => return "<0.0001 %".to_owned(),
+            Self::Percent if ppm < 9.995 => 6,
+            Self::Percent => 5,
+        };
+        format!("{} %", with_decimals(ppm / 1e4, decimals))
+    }
+
+    /// The same, or `?` if it is unknown.
+    pub(crate) fn known(self, part: Option<Ppm>) -> String {
+        known(part, |part| self.print(part))
     }
 }
 
@@ -194,6 +241,19 @@ pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> String {
         stats::Unit::Hz => rate(PerSecond::new(value)),
         stats::Unit::Instructions | stats::Unit::Count => metric(value),
     }
+}
+
+/// The values of one metric in one sentence: shares have one unit.
+pub(crate) fn in_one_unit<const N: usize>(
+    values: [f64; N],
+    unit: stats::Unit,
+) -> [String; N] {
+    if unit != stats::Unit::Ppm {
+        return values.map(|value| in_unit(value, unit));
+    }
+    let shares = values.map(Ppm::new);
+    let unit = ShareUnit::of(shares.map(Some));
+    shares.map(|share| unit.print(share))
 }
 
 /// A count in little space: from a million on `47.8 M`.
@@ -285,6 +345,22 @@ mod tests {
         assert_eq!([of(6_931, 7), of(7_070, 7)], ["7 s", "7 s"]);
         assert_eq!([of(1_934, 7), of(9_000, 7)], ["1.93 s", "9 s"]);
         assert_eq!(measured(None, Nanos::from_secs(7)), "7 s");
+    }
+
+    /// Check that shares of one sentence have one unit: that of the largest.
+    #[test]
+    fn shares_of_one_unit() {
+        let print = |shares: &[f64]| {
+            let unit = ShareUnit::of(shares.iter().map(|ppm| Some(Ppm::new(*ppm))));
+            let print = |ppm: &f64| unit.print(Ppm::new(*ppm));
+            shares.iter().map(print).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(print(&[2_960.0, 56.5, 0.0]), "0.296 %, 0.00565 %, 0 %");
+        assert_eq!(print(&[99.95, 9.994, 1.0]), "0.0100 %, 0.000999 %, 0.0001 %");
+        assert_eq!(print(&[999_999.0, 0.004, 0.994]), ">99.9 %, <0.0001 %, <0.0001 %");
+        assert_eq!(print(&[56.5, 0.001]), "56.5 ppm, <0.01 ppm");
+        assert_eq!(print(&[0.0]), "0 %");
+        assert_eq!(ShareUnit::of([None]).known(None), "?");
     }
 
     /// Check durations over the whole range, and at the changes of units.

@@ -28,8 +28,10 @@ pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThrea
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
+pub use noise::own::OwnCost;
 pub use noise::period::Period;
-pub use noise::steal::StealSummary;
+pub use noise::sources::NoiseSource;
+pub use noise::steal::{StealSummary, StolenTime};
 pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };
@@ -67,6 +69,26 @@ macro_rules! types {
 recording::kinds!(types);
 
 impl Summary {
+    /// The OS noise, of the kinds that measure it on their own CPUs.
+    pub fn noise(&self) -> Option<&NoiseSummary> {
+        match self {
+            Self::Noise(noise) => Some(noise),
+            Self::Check(check) => Some(&check.noise),
+            Self::Ticks(_)
+            | Self::Calls(_)
+            | Self::Latency(_)
+            | Self::Run(_)
+            | Self::Wakers(_)
+            | Self::NohzTest(_)
+            | Self::NohzStress(_)
+            | Self::Jitter(_)
+            | Self::Slices(_)
+            | Self::Guests(_)
+            | Self::Program(_)
+            | Self::Imported(_) => None,
+        }
+    }
+
     /// Summarizes a recording.
     pub fn of(recording: &Recording) -> Self {
         match &recording.body {

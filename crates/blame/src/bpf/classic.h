@@ -36,37 +36,37 @@ struct trace_event_raw_sched_switch {
 SEC("tp")
 int classic_vector_entry(void *event)
 {
-	return begin(VECTOR);
+	return begin(event, VECTOR);
 }
 
 SEC("tp")
 int classic_vector_exit(struct trace_event_raw_x86_irq_vector *event)
 {
-	return end(VECTOR, event->vector);
+	return end(event, VECTOR, event->vector);
 }
 
 SEC("tp")
 int classic_handler_entry(void *event)
 {
-	return begin(HANDLER);
+	return begin(event, HANDLER);
 }
 
 SEC("tp")
 int classic_handler_exit(struct trace_event_raw_irq_handler_exit *event)
 {
-	return end(HANDLER, event->irq);
+	return end(event, HANDLER, event->irq);
 }
 
 SEC("tp")
 int classic_softirq_entry(void *event)
 {
-	return begin(SOFTIRQ);
+	return begin(event, SOFTIRQ);
 }
 
 SEC("tp")
 int classic_softirq_exit(struct trace_event_raw_softirq *event)
 {
-	return end(SOFTIRQ, event->vec);
+	return end(event, SOFTIRQ, event->vec);
 }
 
 SEC("tp")
@@ -82,11 +82,11 @@ int classic_timer_expired(struct trace_event_raw_hrtimer_expire_entry *event)
 SEC("tp")
 int classic_nmi(struct trace_event_raw_nmi_handler *event)
 {
-	return end_of_nmi((__u64)event->handler, event->delta_ns);
+	return end_of_nmi(event, (__u64)event->handler, event->delta_ns);
 }
 
 /* The next thread is only a number here: a spinner's is known once it has left the CPU. */
-static __always_inline int leave_for(__u32 next, struct task_struct *running,
+static __always_inline int leave_for(void *context, __u32 next, struct task_struct *running,
 				     enum access access)
 {
 	__u32 place = place_here();
@@ -96,19 +96,20 @@ static __always_inline int leave_for(__u32 next, struct task_struct *running,
 		return 0;
 	if (spins(running, access))
 		lane->spinner = RUNNING(access, running, pid);
-	return leave(lane, place, running, access, lane->spinner && lane->spinner == next, 0);
+	return leave(context, lane, place, running, access,
+		     lane->spinner && lane->spinner == next, 0);
 }
 
 SEC("tp")
 int classic_switched(struct trace_event_raw_sched_switch *event)
 {
-	return leave_for(event->next_pid, bpf_get_current_task_btf(), DIRECT);
+	return leave_for(event, event->next_pid, bpf_get_current_task_btf(), DIRECT);
 }
 
 SEC("tp")
 int classic_switched_copied(struct trace_event_raw_sched_switch *event)
 {
-	return leave_for(event->next_pid, (void *)bpf_get_current_task(), COPIED);
+	return leave_for(event, event->next_pid, (void *)bpf_get_current_task(), COPIED);
 }
 
 #endif

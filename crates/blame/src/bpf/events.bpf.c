@@ -40,7 +40,7 @@ struct record {
 	__u64 start;
 	__u64 end;
 	__u64 detail; /* the first timer's function; THREAD: process << 32 | priority; STEAL: ns */
-	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits OWN, RUNNABLE, KERNEL */
+	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits the marks below */
 };
 
 /* A thread of a process that this one started, or of a descendant of one. */
@@ -49,6 +49,8 @@ struct record {
 #define RUNNABLE (1ULL << 33)
 /* It is a kernel thread. */
 #define KERNEL (1ULL << 34)
+/* It belongs to the process that traces. */
+#define SELF (1ULL << 35)
 
 struct comm {
 	char name[COMM];
@@ -99,6 +101,13 @@ struct {
 	__type(value, struct comm);
 } comms SEC(".maps");
 
+/* Wakes the reader: perf events of the CPUs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} alarms SEC(".maps");
+
 static __always_inline __u32 place_here(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -121,8 +130,11 @@ static __always_inline struct record *next_record(struct slot *slot, __u32 place
 	return bpf_map_lookup_elem(&rings, &key);
 }
 
-static __always_inline void publish(struct slot *slot)
+/* With the alarm at each quarter of a ring. */
+static __always_inline void publish(void *context, struct slot *slot, __u32 level)
 {
+	__u32 ring = level;
+
 #ifdef __TARGET_ARCH_arm64
 	/* The only instruction with a memory barrier that all versions of BPF have. */
 	__sync_fetch_and_add(&slot->head, 1);
@@ -130,10 +142,13 @@ static __always_inline void publish(struct slot *slot)
 	barrier();
 	*(volatile __u64 *)&slot->head = slot->head + 1;
 #endif
+	if (!(slot->head & ((depths[level] >> 2) - 1)))
+		bpf_perf_event_output(context, &alarms, BPF_F_CURRENT_CPU, &ring, sizeof(ring));
 }
 
-static __always_inline void write(struct slot *slot, __u32 place, __u32 level, __u64 id,
-				  __u64 start, __u64 end, __u64 detail)
+static __always_inline void write(void *context, struct slot *slot, __u32 place,
+				  __u32 level, __u64 id, __u64 start, __u64 end,
+				  __u64 detail)
 {
 	struct record *record = next_record(slot, place, level);
 
@@ -143,7 +158,7 @@ static __always_inline void write(struct slot *slot, __u32 place, __u32 level, _
 	record->end = end;
 	record->detail = detail;
 	record->id = id;
-	publish(slot);
+	publish(context, slot, level);
 }
 
 /* Whether the running task can be read directly (see `access`). */
@@ -155,7 +170,8 @@ const volatile __u8 has_task = 0;
  * the run queue. The difference to the value before becomes a record that begins at a
  * reading known to be earlier. Interrupts are disabled here, so that readings do not
  * interrupt each other. */
-static __always_inline void read_steal(struct lane *lane, __u32 place, __u64 now)
+static __always_inline void read_steal(void *context, struct lane *lane, __u32 place,
+				       __u64 now)
 {
 	struct slot *slot = &lane->slots[STEAL];
 	struct task_struct *task;
@@ -174,14 +190,15 @@ static __always_inline void read_steal(struct lane *lane, __u32 place, __u64 now
 	if (clock != lane->clock) {
 		lane->clock = clock;
 		if (stolen != slot->detail && slot->start)
-			write(slot, place, STEAL, 0, slot->start, now, stolen - slot->detail);
+			write(context, slot, place, STEAL, 0, slot->start, now,
+			      stolen - slot->detail);
 		slot->detail = stolen;
 		slot->start = lane->looked;
 	}
 	lane->looked = now;
 }
 
-static __always_inline int begin(__u32 level)
+static __always_inline int begin(void *context, __u32 level)
 {
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
@@ -193,11 +210,11 @@ static __always_inline int begin(__u32 level)
 	lane->slots[level].detail = 0;
 	lane->slots[level].start = now;
 	if (level == VECTOR)
-		read_steal(lane, place, now);
+		read_steal(context, lane, place, now);
 	return 0;
 }
 
-static __always_inline int end(__u32 level, __u64 id)
+static __always_inline int end(void *context, __u32 level, __u64 id)
 {
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
@@ -212,46 +229,46 @@ static __always_inline int end(__u32 level, __u64 id)
 	if (!start)
 		return 0;
 	now = bpf_ktime_get_ns();
-	write(slot, place, level, id, start, now, slot->detail);
+	write(context, slot, place, level, id, start, now, slot->detail);
 	if (level == VECTOR)
-		read_steal(lane, place, now);
+		read_steal(context, lane, place, now);
 	return 0;
 }
 
 SEC("raw_tp")
 int vector_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return begin(VECTOR);
+	return begin(args, VECTOR);
 }
 
 SEC("raw_tp")
 int vector_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return end(VECTOR, args->args[0]);
+	return end(args, VECTOR, args->args[0]);
 }
 
 SEC("raw_tp/irq_handler_entry")
 int handler_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return begin(HANDLER);
+	return begin(args, HANDLER);
 }
 
 SEC("raw_tp/irq_handler_exit")
 int handler_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return end(HANDLER, args->args[0]);
+	return end(args, HANDLER, args->args[0]);
 }
 
 SEC("raw_tp/softirq_entry")
 int softirq_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return begin(SOFTIRQ);
+	return begin(args, SOFTIRQ);
 }
 
 SEC("raw_tp/softirq_exit")
 int softirq_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return end(SOFTIRQ, args->args[0]);
+	return end(args, SOFTIRQ, args->args[0]);
 }
 
 /* (reason): arm64's name of an inter-processor interrupt, which has no number. */
@@ -262,7 +279,7 @@ int ipi_exit(struct bpf_raw_tracepoint_args *args)
 
 	if (lane)
 		lane->slots[VECTOR].detail = args->args[0];
-	return end(VECTOR, NAMED);
+	return end(args, VECTOR, NAMED);
 }
 
 /* The interrupt in which a timer expires, unless another one has in it already. arm64's
@@ -291,7 +308,7 @@ int timer_expired(struct bpf_raw_tracepoint_args *args)
 }
 
 /* Without a begin event, but with a duration. */
-static __always_inline int end_of_nmi(__u64 handler, __u64 took)
+static __always_inline int end_of_nmi(void *context, __u64 handler, __u64 took)
 {
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
@@ -300,7 +317,7 @@ static __always_inline int end_of_nmi(__u64 handler, __u64 took)
 	if (!lane)
 		return 0;
 	now = bpf_ktime_get_ns();
-	write(&lane->slots[NMI], place, NMI, 0, now - took, now, handler);
+	write(context, &lane->slots[NMI], place, NMI, 0, now - took, now, handler);
 	return 0;
 }
 
@@ -308,7 +325,7 @@ static __always_inline int end_of_nmi(__u64 handler, __u64 took)
 SEC("raw_tp/nmi_handler")
 int nmi(struct bpf_raw_tracepoint_args *args)
 {
-	return end_of_nmi(args->args[0], args->args[1]);
+	return end_of_nmi(args, args->args[0], args->args[1]);
 }
 
 /* A spinner belongs to this process, and has the name spin/CPU. Other threads of this
@@ -348,17 +365,18 @@ static __always_inline int spins(struct task_struct *running, enum access access
 }
 
 /* The running thread leaves the CPU to another, which may be a spinner. */
-static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
-				 enum access access, int to_spinner, __u64 mark)
+static __always_inline int leave(void *context, struct lane *lane, __u32 place,
+				 struct task_struct *running, enum access access,
+				 int to_spinner, __u64 mark)
 {
 	struct slot *slot = &lane->slots[THREAD];
 	__u64 now = bpf_ktime_get_ns();
 	__u64 start = slot->start;
 	struct record *record;
 	struct comm *comm;
-	__u32 key;
+	__u32 key, process;
 
-	read_steal(lane, place, now);
+	read_steal(context, lane, place, now);
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after the switch to it was not recognised then. */
 	if (!start || spins(running, access))
@@ -370,8 +388,10 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 		return 0;
 	record->start = start;
 	record->end = now;
-	record->detail = (__u64)RUNNING(access, running, tgid) << 32 |
-			 (__u32)RUNNING(access, running, prio);
+	process = RUNNING(access, running, tgid);
+	record->detail = (__u64)process << 32 | (__u32)RUNNING(access, running, prio);
+	if (process == own_process)
+		mark |= SELF;
 	if (RUNNING(access, running, flags) & PF_KTHREAD)
 		mark |= KERNEL;
 	record->id = RUNNING(access, running, pid) | mark;
@@ -382,7 +402,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 		for (int letter = 0; letter < COMM; letter++)
 			comm->name[letter] = running->comm[letter];
 	}
-	publish(slot);
+	publish(context, slot, THREAD);
 	return 0;
 }
 
@@ -395,7 +415,7 @@ int switched(struct bpf_raw_tracepoint_args *args)
 
 	if (!lane)
 		return 0;
-	return leave(lane, place, bpf_get_current_task_btf(), DIRECT,
+	return leave(args, lane, place, bpf_get_current_task_btf(), DIRECT,
 		     will_spin((void *)args->args[2]), 0);
 }
 
@@ -407,7 +427,7 @@ int switched_copied(struct bpf_raw_tracepoint_args *args)
 
 	if (!lane)
 		return 0;
-	return leave(lane, place, (void *)bpf_get_current_task(), COPIED,
+	return leave(args, lane, place, (void *)bpf_get_current_task(), COPIED,
 		     will_spin((void *)args->args[2]), 0);
 }
 
@@ -455,7 +475,7 @@ int switched_marked(struct bpf_raw_tracepoint_args *args)
 		return 0;
 	if (is_child(running->tgid))
 		mark = args->args[0] || !args->args[3] ? OWN | RUNNABLE : OWN;
-	return leave(lane, place, running, DIRECT, 0, mark);
+	return leave(args, lane, place, running, DIRECT, 0, mark);
 }
 
 /* Run once, by this process itself. */

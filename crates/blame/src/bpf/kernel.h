@@ -71,9 +71,12 @@ struct bpf_raw_tracepoint_args {
 	__u64 args[0];
 };
 
+#define BPF_F_CURRENT_CPU 0xffffffffULL
+
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 };
 

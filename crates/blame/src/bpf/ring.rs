@@ -18,6 +18,23 @@ use crate::ring_sizes::{RINGS, RingSizes, STEAL};
 const OWN: u64 = 1 << 32;
 const RUNNABLE: u64 = 1 << 33;
 const KERNEL: u64 = 1 << 34;
+const SELF: u64 = 1 << 35;
+
+/// The records between two checks whether they have been overwritten.
+const CHUNK: u64 = 64;
+
+/// The records of a ring that are read at once if it has few: reading interrupts the CPU of the
+/// reader for as long.
+const SLICE: u64 = 512;
+
+/// How much of the rings is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Amount {
+    /// Everything.
+    All,
+    /// A part of each ring that is not fuller than shortly after its alarm.
+    Slice,
+}
 
 /// As in `events.bpf.c`.
 #[derive(Clone, Copy)]
@@ -62,6 +79,9 @@ pub(crate) struct Rings {
     comms: Mapped<Comm>,
     sizes: RingSizes,
     read: Vec<[u64; RINGS]>,
+    amount: Amount,
+    /// Whether a ring was left with unread records.
+    has_rest: bool,
 }
 
 impl Rings {
@@ -75,7 +95,19 @@ impl Rings {
         let records = Mapped::new(&loaded.map("rings")?, cpus * sizes.of_lane())?;
         let names = cpus * sizes.depth(Level::Thread as usize);
         let comms = Mapped::new(&loaded.map("comms")?, names)?;
-        Ok(Self { lanes, records, comms, sizes, read: vec![[0; RINGS]; cpus] })
+        let read = vec![[0; RINGS]; cpus];
+        let (amount, has_rest) = (Amount::All, false);
+        Ok(Self { lanes, records, comms, sizes, read, amount, has_rest })
+    }
+
+    /// Sets how much the following calls read.
+    pub(crate) fn begin(&mut self, amount: Amount) {
+        (self.amount, self.has_rest) = (amount, false);
+    }
+
+    /// Whether records were left unread since then.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.has_rest
     }
 
     /// Passes on the new records of one level of a lane, one by one; `None` for one that was
@@ -115,11 +147,23 @@ impl Rings {
         let Some(head) = self.head(lane, ring) else { return };
         fence(Ordering::Acquire);
         let depth = u64::try_from(self.sizes.depth(ring)).unwrap_or(u64::MAX);
-        for number in self.read[lane][ring]..head {
-            let record = read(self, number);
+        let mut records = Vec::new();
+        let mut next = self.read[lane][ring];
+        let unread = head.saturating_sub(next);
+        let is_slice = self.amount == Amount::Slice && unread <= depth / 4 + depth / 16;
+        let whole = head;
+        let head = if is_slice { head.min(next + SLICE) } else { head };
+        self.has_rest |= head < whole;
+        while next < head {
+            let chunk = next..head.min(next + CHUNK);
+            next = chunk.end;
+            records.extend(chunk.clone().map(|number| read(self, number)));
             fence(Ordering::Acquire);
-            let is_there = |head: u64| head < number.saturating_add(depth);
-            take(record.filter(|_| self.head(lane, ring).is_some_and(is_there)));
+            let now = self.head(lane, ring);
+            for (number, record) in chunk.zip(records.drain(..)) {
+                let is_there = |now: u64| now < number.saturating_add(depth);
+                take(record.filter(|_| now.is_some_and(is_there)));
+            }
         }
         self.read[lane][ring] = head;
     }
@@ -146,6 +190,7 @@ impl Rings {
             is_own: id & OWN != 0,
             is_runnable: id & RUNNABLE != 0,
             is_kernel: id & KERNEL != 0,
+            is_self: id & SELF != 0,
         };
         let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
         Some(records::Record { level, start, end, detail, id, comm, mark })
@@ -164,8 +209,10 @@ mod tests {
     use super::{Comm, RINGS, Record, Slot};
     use crate::bpf::object::layout::check_layout;
     use crate::bpf::{OBJECT, Points, Programs};
+    use crate::level::Level;
+    use crate::reader::{End, Reader};
     use crate::records::Lane;
-    use crate::ring_sizes::{SWITCHES_PER_SECOND, UNREAD};
+    use crate::ring_sizes::{RingSizes, SWITCHES_PER_SECOND, UNREAD};
     use crate::source::{EventSource, Threads};
 
     /// Check that the structures are those of the BPF programs.
@@ -194,21 +241,58 @@ mod tests {
         thread::scope(|scope| [(); 2].map(|()| scope.spawn(yields)).map(drop));
     }
 
+    /// The programs, on the last CPU; `None` if this test cannot run.
+    fn loaded(test: &str) -> Option<(Cpu, Programs)> {
+        let facts = Facts::read(&Root::live());
+        let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+        if let Err(why) = isolate::may_outrank(isolate::highest_priority()) {
+            println!("skipped: {test}: {why}");
+            return None;
+        }
+        let cpus = CpuSet::from_iter([cpu]);
+        match Programs::load(&cpus, Points::Raw, Threads::All, &facts) {
+            Ok(programs) => Some((cpu, programs)),
+            Err(why) => {
+                println!("skipped: {test}: {why}");
+                None
+            }
+        }
+    }
+
+    /// Check that the reader is woken long before the end of its period: it reads more records than
+    /// a ring holds.
+    #[test]
+    fn alarm_wakes_the_reader() {
+        let Some((cpu, programs)) = loaded("alarm_wakes_the_reader") else { return };
+        assert!(programs.period() > Duration::from_secs(30), "there is no alarm");
+        let cpus = CpuSet::from_iter([cpu]);
+        let reader = Reader::begin(
+            Box::new(programs),
+            vec![Lane::new(cpu)],
+            cpus,
+            End::new().unwrap(),
+        );
+        let depth = RingSizes::for_cpus(1, 32, 16).depth(Level::Thread as usize);
+        switch(cpu, Duration::from_secs(1));
+        let (mut events, mut lanes) = reader.end();
+        events.stop();
+        events.read(&mut lanes);
+        let lost: u64 = lanes[0].losses.iter().map(|loss| loss.events).sum();
+        let read = lanes[0].records.len();
+        println!("{read} events were read, {lost} were lost");
+        if read + usize::try_from(lost).unwrap() < 2 * depth {
+            return println!(
+                "skipped: alarm_wakes_the_reader: this CPU switches too slowly"
+            );
+        }
+        assert!(read > depth + depth / 4, "{read}");
+    }
+
     /// Check that rings hold all records of two threads that only switch, for the longest time that
     /// they may remain unread, and that all of them are read.
     #[test]
     fn hold_the_highest_rate() {
-        let facts = Facts::read(&Root::live());
-        let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
-        if let Err(why) = isolate::may_outrank(isolate::highest_priority()) {
-            return println!("skipped: hold_the_highest_rate: {why}");
-        }
-        let cpus = CpuSet::from_iter([cpu]);
-        let mut programs = match Programs::load(&cpus, Points::Raw, Threads::All, &facts)
-        {
-            Ok(programs) => programs,
-            Err(why) => return println!("skipped: hold_the_highest_rate: {why}"),
-        };
+        let Some((cpu, mut programs)) = loaded("hold_the_highest_rate") else { return };
         switch(cpu, UNREAD);
         programs.stop();
         let mut lanes = [Lane::new(cpu)];

@@ -140,11 +140,12 @@ impl Pairs {
             State::Unsure(loss) if !is_spinner => lane.extend_loss(loss, now),
             // A spinner may have been switched to before it was recognised as one.
             State::Since { start, .. } if !is_spinner => {
-                let process = u64::from(threads.process(previous)) << 32;
-                let detail = process | u64::from(previous.prio);
+                let process = threads.process(previous);
+                let detail = u64::from(process) << 32 | u64::from(previous.prio);
                 let thread = record(Level::Thread, start, now, detail, previous.tid);
-                let comm = previous.comm;
-                lane.push(Level::Thread, Some(Record { comm, ..thread }));
+                let (comm, is_self) = (previous.comm, threads.is_own(process));
+                let mark = Mark { is_self, ..Mark::default() };
+                lane.push(Level::Thread, Some(Record { comm, mark, ..thread }));
             }
             State::Nothing | State::Since { .. } | State::Unsure(_) => {}
         }

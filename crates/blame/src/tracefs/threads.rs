@@ -1,5 +1,5 @@
 //! The processes of threads, which a trace identifies by their number only: `/proc/TID/status`,
-//! read while the thread exists.
+//! read while the thread exists, at the next reading of the buffers.
 //!
 //! A spinner is a thread of this process with the name `spin/CPU`. One that started and ended
 //! between two lookups is recognised by that name alone, unless its number is now another
@@ -20,7 +20,12 @@ pub(crate) struct Threads {
     own: Option<u32>,
     processes: BTreeMap<(u32, [u8; 16]), Option<u32>>,
     spinners: BTreeSet<u32>,
+    /// Other threads of this process, and how often they were looked at.
+    others: BTreeMap<u32, u32>,
 }
+
+/// Threads are looked at this often: a spinner names itself when it starts.
+const LOOKS: u32 = 2;
 
 /// `/proc/self/ns/pid` if threads have the kernel's own numbers (`PROC_PID_INIT_INO`).
 const OUTERMOST: &str = "pid:[4026531836]";
@@ -41,7 +46,13 @@ impl Threads {
         }
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let tids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
-        self.spinners.extend(tids.filter(|tid| is_named(*tid)));
+        for tid in tids.filter(|tid| !self.spinners.contains(tid)).collect::<Vec<u32>>() {
+            let looks = self.others.entry(tid).or_default();
+            if *looks < LOOKS && is_named(tid) {
+                self.spinners.insert(tid);
+            }
+            *looks = looks.saturating_add(1);
+        }
     }
 
     /// Whether a thread that was switched to or from on that CPU is a spinner.
@@ -69,6 +80,11 @@ impl Threads {
         self.known(task).unwrap_or(task.tid)
     }
 
+    /// Whether it is this process.
+    pub(crate) fn is_own(&self, process: u32) -> bool {
+        self.own == Some(process)
+    }
+
     /// A thread's process, if it still existed at the first lookup.
     fn known(&mut self, task: &Task) -> Option<u32> {
         self.own?;
@@ -83,7 +99,8 @@ fn padded(name: &str) -> impl Iterator<Item = u8> {
 }
 
 fn is_named(tid: u32) -> bool {
-    status(tid, "Name:").is_some_and(|name| name.starts_with("spin/"))
+    let comm = fs::read(format!("/proc/self/task/{tid}/comm"));
+    comm.is_ok_and(|comm| comm.starts_with(b"spin/"))
 }
 
 /// One line of the status of a thread.

@@ -7,7 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use recording::Recording;
-use stats::{Metric, Summary, Unit};
+use stats::{Metric, NoiseSummary, Summary, Unit};
+use units::Ppm;
+
+/// The sources that are listed beside the hypervisor, unexplained time and noisefloor itself.
+const SOURCES: usize = 16;
+const PARTS: f64 = 1e6;
 
 /// The metrics of a recording with this summary, and when it was taken.
 pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
@@ -27,6 +32,10 @@ pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
             let _ = writeln!(text, "{name}{cpu} {}", value(metric));
         }
     }
+    if let Some(noise) = summary.noise() {
+        sources(&mut text, noise);
+        steal(&mut text, noise);
+    }
     if let Some(taken) = recording.taken_seconds() {
         let name = "noisefloor_taken_timestamp_seconds";
         head(&mut text, name, "when the measurement was taken");
@@ -38,6 +47,51 @@ pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
 fn head(text: &mut String, name: &str, help: &str) {
     let help = help.replace('\\', "\\\\").replace('\n', " ");
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+}
+
+/// The time that was lost to each source, as shares of the time of all CPUs; nothing if events were
+/// not traced.
+fn sources(text: &mut String, noise: &NoiseSummary) {
+    let name = "noisefloor_noise_source_ratio";
+    let sources = noise.sources(SOURCES).unwrap_or_default();
+    if !sources.is_empty() {
+        head(text, name, "share of the time of all CPUs that a source took");
+    }
+    for source in sources {
+        let Some(ppm) = source.part.ppm else { continue };
+        let (kind, label) = (source.kind, escaped(&source.name));
+        let ratio = ppm.get() / PARTS;
+        let _ = writeln!(text, "{name}{{kind=\"{kind}\",name=\"{label}\"}} {ratio}");
+    }
+}
+
+/// The bounds of the steal time of each CPU, as far as they are known.
+fn steal(text: &mut String, noise: &NoiseSummary) {
+    let known = |bound: usize| {
+        let bounds = noise.cpus.iter().filter_map(move |cpu| {
+            let bounds = cpu.stolen_ppm()?;
+            Some((cpu.cpu, bounds.get(bound).copied()?))
+        });
+        bounds.collect::<Vec<(units::Cpu, Ppm)>>()
+    };
+    let bounds = [
+        ("noisefloor_steal_max_ratio", "steal time, upper bound", known(1)),
+        ("noisefloor_steal_min_ratio", "steal time, lower bound", known(0)),
+    ];
+    for (name, help, cpus) in bounds {
+        if !cpus.is_empty() {
+            head(text, name, help);
+        }
+        for (cpu, ppm) in cpus {
+            let ratio = ppm.get() / PARTS;
+            let _ = writeln!(text, "{name}{{cpu=\"{cpu}\"}} {ratio}");
+        }
+    }
+}
+
+/// A label's value.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// `gap_ns_max` becomes `noisefloor_gap_max_seconds`.
@@ -69,6 +123,133 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST};
+
+    /// A line of the text format: the name, labels by name, and the value.
+    type Sample = (String, BTreeMap<String, String>, f64);
+
+    /// Parses the text format: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+    /// Fails on anything that does not follow it.
+    fn parsed(text: &str) -> Vec<Sample> {
+        let mut types: Vec<&str> = Vec::new();
+        let mut samples: Vec<Sample> = Vec::new();
+        for line in text.lines() {
+            if let Some(head) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = head.split_once(' ').unwrap();
+                assert_eq!(kind, "gauge");
+                assert!(!types.contains(&name), "{name} is not in one group");
+                types.push(name);
+            } else if !line.starts_with("# HELP ") {
+                let sample = sample(line);
+                assert_eq!(types.last(), Some(&sample.0.as_str()));
+                let same =
+                    |other: &Sample| (&other.0, &other.1) == (&sample.0, &sample.1);
+                assert!(!samples.iter().any(same), "{line} is there twice");
+                samples.push(sample);
+            }
+        }
+        assert!(text.ends_with('\n'));
+        samples
+    }
+
+    fn sample(line: &str) -> Sample {
+        let end =
+            line.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric());
+        let (name, mut rest) = line.split_at(end.unwrap());
+        let mut labels = BTreeMap::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            while let Some((label, after)) = rest.split_once("=\"") {
+                let label = label.trim_start_matches(',').to_owned();
+                let (value, after) = quoted(after);
+                assert_eq!(labels.insert(label, value), None);
+                rest = after;
+            }
+            rest = rest.strip_prefix('}').unwrap();
+        }
+        (name.to_owned(), labels, rest.strip_prefix(' ').unwrap().parse().unwrap())
+    }
+
+    /// The value up to the closing quote, and what follows.
+    fn quoted(text: &str) -> (String, &str) {
+        let mut value = String::new();
+        let mut letters = text.char_indices();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '"' => return (value, &text[at + 1..]),
+                '\\' => value.push(match letters.next().unwrap().1 {
+                    'n' => '\n',
+                    letter @ ('"' | '\\') => letter,
+                    other => panic!("unknown escape {other}"),
+                }),
+                _ => value.push(letter),
+            }
+        }
+        panic!("no closing quote: {text}")
+    }
+
+    /// Check that sources add up to the noise of all CPUs, that names with any characters can be
+    /// parsed, that own threads differ from a program of that name, and that there are few.
+    #[test]
+    fn sources_and_steal() {
+        let mut recording = example::blamed(example::noise(GUEST, 2));
+        let noise = recording.body.noise_mut().unwrap();
+        let hostile = "a\\b \"c\"\nd,kind=\"x\"} 1";
+        for cpu in &mut noise.cpus {
+            let blamed = cpu.blamed.as_mut().unwrap();
+            blamed.culprits[1].name = hostile.to_owned();
+            let thread = blamed.culprits[3].thread.as_mut().unwrap();
+            thread.own = true;
+            let mut stranger = blamed.culprits[3].clone();
+            stranger.name = "noisefloor".to_owned();
+            stranger.thread.as_mut().unwrap().own = false;
+            // Each gap but the first also has a share of a source of its own.
+            for (gap, at) in (1..40).zip(blamed.culprits.len()..) {
+                let mut culprit = stranger.clone();
+                culprit.name.push_str(&gap.to_string());
+                culprit.thread.as_mut().unwrap().tid = gap;
+                blamed.culprits.push(culprit);
+                let mine = |share: &&mut recording::Share| {
+                    share.culprit == 1 && share.gap == gap as usize
+                };
+                blamed
+                    .shares
+                    .iter_mut()
+                    .filter(mine)
+                    .for_each(|share| share.culprit = at);
+            }
+            blamed.culprits[2] = stranger;
+            blamed.events.resize(blamed.culprits.len(), 0);
+        }
+        let samples = parsed(&prometheus_text(&recording));
+        let of = |wanted: &str| {
+            let wanted = samples.iter().filter(|(name, ..)| name == wanted);
+            wanted.map(|(_, labels, value)| (labels.clone(), *value)).collect::<Vec<_>>()
+        };
+        let sources = of("noisefloor_noise_source_ratio");
+        assert!(sources.len() <= SOURCES + 4, "{}", sources.len());
+        let noise: f64 =
+            of("noisefloor_noise_ratio").iter().map(|(_, value)| value).sum();
+        let sum: f64 = sources.iter().map(|(_, value)| value).sum();
+        assert!((noise / 2.0 - sum).abs() < 1e-9, "{noise} {sum}");
+        let has = |kind: &str, name: &str| {
+            let is_it = |labels: &BTreeMap<String, String>| {
+                labels["kind"] == kind && labels["name"] == name
+            };
+            sources.iter().any(|(labels, value)| is_it(labels) && *value > 0.0)
+        };
+        for (kind, name) in [
+            ("softirq", hostile),
+            ("own", "noisefloor"),
+            ("thread", "noisefloor"),
+            ("other", "other"),
+        ] {
+            assert!(has(kind, name), "{kind} {name}: {sources:?}");
+        }
+        let [least, most] =
+            ["min", "max"].map(|bound| of(&format!("noisefloor_steal_{bound}_ratio")));
+        assert_eq!((least.len(), most.len()), (2, 2));
+        assert!(least.iter().zip(&most).all(|(least, most)| least.1 <= most.1));
+    }
 
     /// Check names, units, labels and values.
     #[test]

@@ -155,7 +155,7 @@ fn results(summary: &JitterSummary, clock: TscHz) -> String {
     let mut text = paragraph("", &format!("Measured in {time}{unit}")) + "\n";
     text.push_str(&lengths(summary));
     text.push('\n');
-    text + &counters(&[(summary.cpu, &summary.proc)], "")
+    text + &counters(&[(summary.cpu, &summary.proc)], "", true)
 }
 
 fn lengths(summary: &JitterSummary) -> String {

@@ -9,7 +9,7 @@ pub fn exceeded_limits(summary: &Summary, limits: &[Limit]) -> Vec<String> {
     let message = |(metric, most): (Metric, f64)| {
         let Metric { cpu, value, about, .. } = metric;
         let cpu = cpu.map_or_else(String::new, |cpu| format!("CPU {cpu}: "));
-        let [value, most] = [value, most].map(|value| number::in_unit(value, about.unit));
+        let [value, most] = number::in_one_unit([value, most], about.unit);
         format!("limit exceeded: {cpu}{} {value}, limit {most}", about.help)
     };
     stats::exceeded(summary, limits).into_iter().map(message).collect()

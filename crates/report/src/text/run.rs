@@ -169,12 +169,8 @@ fn sources(found: &InterruptionsSummary) -> String {
         ("longest", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
-    let (listed, others) = found.culprits.split_at(found.culprits.len().min(LISTED));
-    for cells in culprits::rows(listed) {
-        table.row(cells);
-    }
-    if !others.is_empty() {
-        table.row([String::new(), format!("{} more: see --json", others.len())]);
+    for row in culprits::rows(&found.culprits, found.own, LISTED) {
+        table.row(row);
     }
     table.text()
 }

@@ -9,7 +9,7 @@ use stats::{
 };
 use units::Nanos;
 
-use crate::number;
+use crate::number::{self, ShareUnit};
 use crate::text::layout::doubts::doubts;
 use crate::text::layout::fit::fitted;
 use crate::text::layout::labels::cut_labels;
@@ -163,7 +163,9 @@ fn all_ends(source: Option<Source>, summary: &SlicesSummary) -> String {
     let mut text = "\n".to_owned() + &paragraph("", &title);
     for (variant, slices) in variants(summary) {
         let all = &slices.ends;
-        let mut list: Vec<String> = all.iter().take(ENDS).map(one_end).collect();
+        let listed = || all.iter().take(ENDS);
+        let unit = ShareUnit::of(listed().map(|ends| ends.part_ppm));
+        let mut list: Vec<String> = listed().map(|ends| one_end(ends, unit)).collect();
         let more = all.len().saturating_sub(ENDS);
         if more > 0 {
             list.push(format!("{more} more in --json"));
@@ -174,8 +176,8 @@ fn all_ends(source: Option<Source>, summary: &SlicesSummary) -> String {
     text
 }
 
-fn one_end(ends: &SliceEnds) -> String {
-    let part = number::known(ends.part_ppm, number::share);
+fn one_end(ends: &SliceEnds, unit: ShareUnit) -> String {
+    let part = unit.known(ends.part_ppm);
     let by = ends.by.as_deref().unwrap_or("an unknown task");
     match ends.end {
         End::Tick => format!("ticks {part}"),

@@ -12,13 +12,16 @@ use crate::distribution::{Distribution, Gaps};
 use crate::summary::noise::culprits::{CulpritSummary, GapTotal};
 use crate::summary::noise::eventless::Eventless;
 use crate::summary::noise::free::FreeTime;
-use crate::summary::noise::steal::StealSummary;
+use crate::summary::noise::own::OwnCost;
+use crate::summary::noise::steal::{StealSummary, StolenTime};
 
 pub(crate) mod culprits;
 pub(crate) mod eventless;
 pub(crate) mod free;
 pub(crate) mod job_times;
+pub(crate) mod own;
 pub(crate) mod period;
+pub(crate) mod sources;
 pub(crate) mod steal;
 pub(crate) mod verdict;
 
@@ -66,6 +69,9 @@ pub struct CpuNoiseSummary {
     pub risk: Vec<Risk>,
     /// The attribution of the gaps; the rest is `unexplained`.
     pub culprits: Vec<CulpritSummary>,
+    /// The part of the measuring process; null if events were not traced.
+    #[serde(default)]
+    pub own: Option<OwnCost>,
     /// Gaps without any event; null if events were not traced.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -85,6 +91,9 @@ pub struct NoiseSummary {
     pub source: Option<String>,
     /// The attribution of the gaps of all CPUs.
     pub culprits: Vec<CulpritSummary>,
+    /// The part of the measuring process; null if events were not traced on one of them.
+    #[serde(default)]
+    pub own: Option<OwnCost>,
     /// Gaps of all CPUs without any event; null if unknown for one.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -101,7 +110,14 @@ impl NoiseSummary {
 
     /// CPUs alone, without what is known of all together.
     pub(crate) fn of_cpus(cpus: Vec<CpuNoiseSummary>) -> Self {
-        Self { cpus, source: None, culprits: Vec::new(), eventless: None, steal: None }
+        Self {
+            cpus,
+            source: None,
+            culprits: Vec::new(),
+            own: None,
+            eventless: None,
+            steal: None,
+        }
     }
 
     /// Summarizes each CPU.
@@ -114,7 +130,12 @@ impl NoiseSummary {
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
         let source = series.source.map(|source| source.name().to_owned());
-        Self { cpus, source, culprits, eventless, steal }
+        let own = cpus.iter().all(|cpu| cpu.own.is_some()).then(|| {
+            let elapsed = cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+            let noise = cpus.iter().map(|cpu| cpu.noise_ns).sum();
+            OwnCost::of(&culprits, elapsed, noise)
+        });
+        Self { cpus, source, culprits, own, eventless, steal }
     }
 
     /// The CPUs in descending order of loss.
@@ -139,10 +160,22 @@ impl CpuNoiseSummary {
             risk: risks(input),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
+            own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
             culprits,
             proc: ProcSummary::of(&input.proc),
             ..Self::for_metrics(input.cpu, input.elapsed_ns, total, &input.gaps)
         }
+    }
+
+    /// The time that the hypervisor took, from the best clock; `None` if it is unknown.
+    pub fn stolen(&self) -> Option<StolenTime> {
+        StolenTime::of(self.steal.as_ref(), self.proc.steal_ns)
+    }
+
+    /// The same as shares of the run time: the lower and the upper bound.
+    pub fn stolen_ppm(&self) -> Option<[Ppm; 2]> {
+        let StolenTime { at_least, at_most } = self.stolen()?;
+        Some([Ppm::of(at_least, self.elapsed_ns)?, Ppm::of(at_most, self.elapsed_ns)?])
     }
 
     /// Only what the metrics of a CPU need: causes and risks take much longer to compute.
@@ -168,6 +201,7 @@ impl CpuNoiseSummary {
             },
             risk: Vec::new(),
             culprits: Vec::new(),
+            own: None,
             eventless: None,
             steal: None,
             proc: ProcSummary::of(&ProcCounts::default()),
@@ -235,7 +269,7 @@ mod tests {
             "culprits": [{"kind": "unexplained", "name": "unexplained", "gaps": 2,
                 "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
                 "max_ns": 2_999_800, "period": null}],
-            "eventless": null, "steal": null,
+            "own": null, "eventless": null, "steal": null,
             "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
@@ -245,8 +279,8 @@ mod tests {
         assert_eq!(
             found,
             serde_json::json!({
-                "cpus": [expected], "source": null, "culprits": all, "eventless": null,
-                "steal": null
+                "cpus": [expected], "source": null, "culprits": all, "own": null,
+                "eventless": null, "steal": null
             })
         );
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();

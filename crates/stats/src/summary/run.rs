@@ -11,6 +11,7 @@ use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 use crate::ProcSummary;
 use crate::distribution::{Distribution, Gaps};
 use crate::summary::noise::culprits::{CulpritSummary, shares};
+use crate::summary::noise::own::OwnCost;
 
 /// How a program ended; one of the two is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +68,9 @@ pub struct InterruptionsSummary {
     pub longest: Vec<Interruption>,
     /// Their causes, whose `ns` add up to `noise_ns`.
     pub culprits: Vec<CulpritSummary>,
+    /// The part of the measuring process; null in older summaries.
+    #[serde(default)]
+    pub own: Option<OwnCost>,
 }
 
 /// The run of a program.
@@ -146,6 +150,7 @@ fn noise(found: &Interruptions) -> Nanos {
 impl InterruptionsSummary {
     fn of(spec: &RunSpec, found: &Interruptions) -> Self {
         let noise = noise(found);
+        let culprits = CulpritSummary::of(Some(&found.blamed), None, noise);
         Self {
             ready_ns: found.ready_ns,
             gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
@@ -154,7 +159,8 @@ impl InterruptionsSummary {
             steal_ns: found.steal_ns,
             gap_ns: Distribution::of(found.gaps.iter().map(|gap| gap.length)),
             longest: longest(spec, found),
-            culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
+            own: Some(OwnCost::of(&culprits, found.ready_ns, noise)),
+            culprits,
         }
     }
 }
@@ -192,7 +198,7 @@ mod tests {
     }
 
     fn share(gap: usize, kind: CulpritKind, name: &str, ns: u64) -> (Culprit, Share) {
-        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None };
+        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None, own: false };
         let thread = (kind == CulpritKind::Thread).then_some(thread);
         let (culprit, share) = example::share(gap, kind, name, thread, ns);
         (culprit, Share { entry_ns: None, ..share })

@@ -2,14 +2,14 @@
 
 use advise::{Action, CpuLoss, Loss, Rule, TimerShare, When};
 use facts::{Facts, Inert};
-use recording::CulpritKind;
+use recording::{CulpritKind, StealClock};
 use serde::Serialize;
 use stats::{CheckSummary, CulpritSummary, LineSummary, TickMeaning, TickVerdict};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
-use crate::number;
+use crate::number::{self, ShareUnit};
 use crate::text::facts::value;
-use crate::text::noise::culprits::{kind_word, name, part};
+use crate::text::noise::culprits::{kind_word, name};
 use crate::text::ticks::words::{self as tick_words, cpus};
 
 /// A smaller share of the noise is reported as less than 1 %.
@@ -113,9 +113,10 @@ fn text(facts: &Facts, rule: &Rule) -> String {
         Rule::Loss(None) => "OS noise was not measured.".to_owned(),
         Rule::Loss(Some(of)) => loss(of),
         Rule::Interrupts { cpu, interrupt } => interrupts(*cpu, interrupt),
-        Rule::Hypervisor { name, steal_clock, cpu, steal_ns } => {
+        Rule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns } => {
             let name = value::hypervisor(name);
-            let steal = steal_clock.then(|| steal(cpu.zip(*steal_ns)));
+            let bounds = steal_min_ns.zip(*steal_ns);
+            let steal = steal_clock.then(|| steal(cpu.zip(bounds)));
             let steal = steal.unwrap_or_else(|| NO_STEAL_CLOCK.to_owned());
             format!("This is a guest of {name}. {steal}")
         }
@@ -160,13 +161,16 @@ fn interrupts(cpu: Cpu, interrupt: &LineSummary) -> String {
     )
 }
 
-/// The largest steal time; `None` if it was not read.
-fn steal(most: Option<(Cpu, Nanos)>) -> String {
+/// The bounds of the largest steal time; `None` if it was not read.
+fn steal(most: Option<(Cpu, (Nanos, Nanos))>) -> String {
     match most {
         None => "Steal time could not be read.".to_owned(),
-        Some((_, Nanos::ZERO)) => "There was no steal time.".to_owned(),
-        Some((cpu, steal)) => {
-            let steal = number::duration(steal);
+        Some((_, (_, Nanos::ZERO))) => "There was no steal time.".to_owned(),
+        Some((_, (Nanos::ZERO, StealClock::STEP))) => {
+            "No steal time was counted (/proc/stat, in steps of 10 ms).".to_owned()
+        }
+        Some((cpu, (least, most))) => {
+            let steal = number::bounds(least, most);
             format!("The hypervisor took {steal} from CPU {cpu} (steal time).")
         }
     }
@@ -179,13 +183,9 @@ fn isolated_cpus(
 ) -> String {
     let are = if isolated.len() == 1 { "is" } else { "are" };
     let text = format!("{} {are} isolated or nohz_full", cpus(isolated));
-    let lost = |of: CpuLoss| {
-        format!(
-            "CPU {} lost most: {}",
-            of.cpu,
-            number::known(of.noise_ppm, number::share)
-        )
-    };
+    let unit = ShareUnit::of([worst, other].map(|of| of.and_then(|of| of.noise_ppm)));
+    let lost =
+        |of: CpuLoss| format!("CPU {} lost most: {}", of.cpu, unit.known(of.noise_ppm));
     match (worst.map(lost), other.map(lost)) {
         (None, _) => format!("{text}; none of them was measured."),
         (Some(worst), None) => format!("{text}. Of these, {worst}."),
@@ -247,7 +247,9 @@ fn loss(loss: &Loss) -> String {
 
 /// The largest sources of a CPU's noise, and what is unexplained.
 fn sources(loss: &Loss) -> String {
-    let sources: Vec<String> = loss.culprits.iter().map(source).collect();
+    let unit = ShareUnit::of(loss.culprits.iter().map(|culprit| culprit.noise_ppm));
+    let sources: Vec<String> =
+        loss.culprits.iter().map(|culprit| source(culprit, unit)).collect();
     let unexplained = match loss.unexplained_ppm {
         Some(part) if part == Ppm::new(0.0) => {
             "All of its noise is explained.".to_owned()
@@ -270,12 +272,13 @@ fn sources(loss: &Loss) -> String {
     format!("Main sources: {}. {unexplained}{guest}", sources.join("; "))
 }
 
-fn source(culprit: &CulpritSummary) -> String {
+fn source(culprit: &CulpritSummary, unit: ShareUnit) -> String {
     let name = match culprit.kind == CulpritKind::Steal {
         true => "the hypervisor (steal)".to_owned(),
         false => format!("{} {}", kind_word(culprit.kind), name(culprit)),
     };
-    format!("{name}, {} ({} of its noise)", number::duration(culprit.ns), part(culprit))
+    let part = unit.known(culprit.noise_ppm);
+    format!("{name}, {} ({part} of its noise)", number::duration(culprit.ns))
 }
 
 /// The probable causes according to the totals of `/proc`, if events were not traced.
@@ -455,9 +458,34 @@ mod tests {
     #[test]
     fn steal() {
         let taken = finding(&example::check(GUEST, 2), "hypervisor");
-        assert!(taken.contains("took 20 ms from CPU 1"), "{taken}");
+        assert!(taken.contains("took 10 ms to 30 ms from CPU 1"), "{taken}");
         let none = noisy(|cpu| cpu.proc.steal_ns = Some(Nanos::ZERO));
-        assert!(finding(&none, "hypervisor").contains("There was no steal time"));
+        assert!(finding(&none, "hypervisor").contains("No steal time was counted"));
+        // The traced clock is the only source, here and in the table above.
+        let traced = |at_least, at_most| {
+            let mut recording = example::blamed(none.clone());
+            let noise = recording.body.noise_mut().unwrap();
+            noise.cpus[1].blamed.as_mut().unwrap().steal = Some(recording::Steal {
+                clock: StealClock::Paravirt,
+                at_least_ns: Nanos::from_micros(at_least),
+                at_most_ns: Nanos::from_micros(at_most),
+                unexplained_max_ns: Nanos::ZERO,
+            });
+            noise.cpus[0].blamed.as_mut().unwrap().steal = Some(recording::Steal {
+                clock: StealClock::Paravirt,
+                at_least_ns: Nanos::ZERO,
+                at_most_ns: Nanos::ZERO,
+                unexplained_max_ns: Nanos::ZERO,
+            });
+            (finding(&recording, "hypervisor"), crate::text(&recording))
+        };
+        let (found, text) = traced(4_700, 4_730);
+        let words = "took 4.7 ms to 4.73 ms from CPU 1";
+        assert!(found.contains(words), "{found}");
+        assert!(text.contains("4.7 ms to 4.73 ms of steal time"), "{text}");
+        let (found, text) = traced(0, 0);
+        assert!(found.contains("There was no steal time"), "{found}");
+        assert!(!text.contains(" of steal time"), "{text}");
         let silent = GUEST.replace("\"steal_clock\": true", "\"steal_clock\": false");
         let text = finding(&example::check(&silent, 2), "hypervisor");
         assert!(text.contains("does not report steal time"), "{text}");

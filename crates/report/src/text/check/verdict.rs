@@ -4,7 +4,7 @@
 use stats::{Consequences, Group, Groups, LossCategory, NoiseSummary, Split, Verdict};
 use units::Ppm;
 
-use crate::number;
+use crate::number::{self, ShareUnit};
 use crate::text::layout::labels::cut_labels;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
@@ -34,8 +34,12 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
         1 => "1 CPU lost".to_owned(),
         cpus => format!("{cpus} CPUs lost"),
     };
-    let lost = share(verdict.lost.ppm);
-    let to = verdict.split.as_ref().map_or_else(|| unsplit(verdict), split);
+    // All shares are parts of the first, and at most as large.
+    let unit =
+        ShareUnit::of([verdict.lost.ppm, verdict.threads.and_then(|part| part.ppm)]);
+    let lost = unit.known(verdict.lost.ppm);
+    let split = verdict.split.as_ref().map(|parts| split(parts, unit));
+    let to = split.unwrap_or_else(|| unsplit(verdict, unit));
     let first = format!("{state}{cpus} {lost} of the time{to}");
     paragraph("", &first) + &paragraph("", &consequences(&verdict.consequences))
 }
@@ -45,7 +49,7 @@ fn share(ppm: Option<Ppm>) -> String {
 }
 
 /// The causes of the loss, as the end of a sentence.
-fn split(split: &Split) -> String {
+fn split(split: &Split, unit: ShareUnit) -> String {
     let programs: Vec<&Group> = split
         .groups
         .iter()
@@ -54,7 +58,8 @@ fn split(split: &Split) -> String {
     let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
     let named: Vec<_> = programs.iter().filter(is_large).take(NAMED).collect();
     let names = cut_labels(named.iter().map(|group| &group.name), NAME);
-    let named = named.iter().zip(names).map(|(group, name)| program(group, &name));
+    let named =
+        named.iter().zip(names).map(|(group, name)| program(group, &name, unit));
     let mut named: Vec<String> = named.collect();
     if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
         named.push(format!("{more} more"));
@@ -63,21 +68,26 @@ fn split(split: &Split) -> String {
         if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
     let at_most = split.hypervisor_max.filter(|most| !most.ns.is_zero());
     let at_most = at_most.map_or_else(String::new, |most| {
-        format!(" (of which at most {} may be the hypervisor, too)", share(most.ppm))
+        let most = unit.known(most.ppm);
+        format!(" (of which at most {most} may be the hypervisor, too)")
     });
+    let own = match split.own.ns.is_zero() {
+        true => String::new(),
+        false => format!("; {} was noisefloor itself", unit.known(split.own.ppm)),
+    };
     format!(
         ": {} to other programs{named}, {} to the kernel, {} to the hypervisor; {} is \
-         unexplained{at_most}.",
-        share(split.programs.ppm),
-        share(split.kernel.ppm),
-        share(split.hypervisor.ppm),
-        share(split.unexplained.ppm),
+         unexplained{at_most}{own}.",
+        unit.known(split.programs.ppm),
+        unit.known(split.kernel.ppm),
+        unit.known(split.hypervisor.ppm),
+        unit.known(split.unexplained.ppm),
     )
 }
 
 /// `rustc, 12 threads: 41.9 %`.
-fn program(group: &Group, name: &str) -> String {
-    let share = share(group.part.ppm);
+fn program(group: &Group, name: &str, unit: ShareUnit) -> String {
+    let share = unit.known(group.part.ppm);
     match group.threads {
         1 => format!("{name}: {share}"),
         threads => format!("{name}, {threads} threads: {share}"),
@@ -85,20 +95,21 @@ fn program(group: &Group, name: &str) -> String {
 }
 
 /// The same without events: `/proc` has the total of other threads.
-fn unsplit(verdict: &Verdict) -> String {
+fn unsplit(verdict: &Verdict, unit: ShareUnit) -> String {
     let threads = verdict.threads.map_or_else(String::new, |threads| {
-        format!(": {} to other threads (/proc)", share(threads.ppm))
+        format!(": {} to other threads (/proc)", unit.known(threads.ppm))
     });
     format!("{threads}; tracing the causes needs root, or CAP_BPF and CAP_PERFMON.")
 }
 
 fn consequences(of: &Consequences) -> String {
     let job = number::duration(of.job_ns);
+    let unit = ShareUnit::of([of.job_hit_ppm, of.benchmark_spread_ppm]);
     let hit = match of.job_hit_ppm {
         Some(hit) => {
             format!(
                 "A job of {job} is interrupted with a probability of {}",
-                number::share(hit)
+                unit.print(hit)
             )
         }
         None => {
@@ -111,7 +122,7 @@ fn consequences(of: &Consequences) -> String {
         let length = number::duration(of.benchmark_ns);
         format!(
             "; the run time of a benchmark of {length} varies by ± {}",
-            number::share(spread)
+            unit.print(spread)
         )
     });
     let step = of.step_ns.map_or_else(String::new, |step| {
@@ -142,9 +153,13 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
         (LossCategory::Kernel, "kernel", split.kernel),
         (LossCategory::Hypervisor, "hypervisor", split.hypervisor),
         (LossCategory::Unexplained, "unexplained", split.unexplained),
+        (LossCategory::Own, "noisefloor itself", split.own),
     ];
     for (category, name, part) in parts {
         let Groups { groups, threads, gaps, longest } = split.groups_of(category);
+        if category == LossCategory::Own && groups.is_empty() {
+            continue;
+        }
         table.row([
             name.to_owned(),
             String::new(),
@@ -176,7 +191,8 @@ fn list(table: &mut Table, groups: &[&Group]) {
             LossCategory::Programs => String::new(),
             LossCategory::Kernel
             | LossCategory::Hypervisor
-            | LossCategory::Unexplained => {
+            | LossCategory::Unexplained
+            | LossCategory::Own => {
                 format!("  {}", kind_word(group.kind))
             }
         };

@@ -13,6 +13,13 @@ pub(crate) fn verdict(compared: &Compared) -> String {
         | Conclusion::NoLargerDifference { .. }
         | Conclusion::NotEnoughData { .. } => return short(compared),
     };
+    let (difference_ppm, interval_ppm) = (compared.difference_ppm, compared.interval_ppm);
+    if let (None, None, Some(difference), Some([low, high])) =
+        (difference_ppm, interval_ppm, compared.difference, compared.interval)
+    {
+        let [difference, low, high] = signed([difference, low, high], compared);
+        return format!("{direction}: {difference} ({low} to {high})");
+    }
     let interval = interval(compared).map(|[low, high]| format!(" ({low} to {high})"));
     format!("{direction}: {}{}", difference(compared), interval.unwrap_or_default())
 }
@@ -56,7 +63,10 @@ pub(crate) fn of_culprit(letter: &str, compared: &Compared) -> String {
 fn difference(compared: &Compared) -> String {
     match (compared.difference_ppm, compared.difference) {
         (Some(part), _) => number::change(part),
-        (None, Some(difference)) => signed(difference, compared),
+        (None, Some(difference)) => {
+            let [difference] = signed([difference], compared);
+            difference
+        }
         (None, None) => number::UNKNOWN.to_owned(),
     }
 }
@@ -64,14 +74,17 @@ fn difference(compared: &Compared) -> String {
 fn interval(compared: &Compared) -> Option<[String; 2]> {
     match compared.interval_ppm {
         Some(bounds) => Some(bounds.map(number::change)),
-        None => Some(compared.interval?.map(|bound| signed(bound, compared))),
+        None => Some(signed(compared.interval?, compared)),
     }
 }
 
-/// A difference in the metric's unit, with its sign.
-fn signed(difference: f64, compared: &Compared) -> String {
-    let sign = if difference < 0.0 { '-' } else { '+' };
-    format!("{sign}{}", value(difference.abs(), compared))
+/// Differences in the metric's unit, with their signs.
+fn signed<const N: usize>(differences: [f64; N], compared: &Compared) -> [String; N] {
+    let mut sizes = number::in_one_unit(differences.map(f64::abs), compared.unit);
+    for (size, difference) in sizes.iter_mut().zip(differences) {
+        size.insert(0, if difference < 0.0 { '-' } else { '+' });
+    }
+    sizes
 }
 
 /// A value in its unit.

@@ -5,7 +5,7 @@ use facts::Facts;
 use stats::{IdleStateUse, LatencySummary, NO_WAKE_LIMIT};
 use units::Nanos;
 
-use crate::number;
+use crate::number::{self, ShareUnit};
 
 /// A state with a smaller share of the time is not listed, in parts per million.
 const RARE_PPM: f64 = 10_000.0;
@@ -67,10 +67,11 @@ fn limit_text(limit_us: Option<u32>) -> String {
 
 /// The idle states that the CPUs were in, with their shares of the time.
 fn shares(states: &[IdleStateUse<'_>]) -> String {
+    let unit = ShareUnit::of(states.iter().map(|state| state.share));
     let share = |state: &IdleStateUse<'_>| {
         let share = state.share?;
         (share.get() >= RARE_PPM)
-            .then(|| format!("{} for {} of the time", state.name, number::share(share)))
+            .then(|| format!("{} for {} of the time", state.name, unit.print(share)))
     };
     let shares: Vec<String> = states.iter().filter_map(share).collect();
     if shares.is_empty() {

@@ -1,7 +1,7 @@
 //! The sources of noise (culprits), of each CPU and of all together.
 
 use recording::{CulpritKind, Source};
-use stats::{CulpritSummary, NoiseSummary};
+use stats::{CulpritSummary, NoiseSummary, OwnCost};
 
 use crate::number;
 use crate::text::layout::labels::cut_labels;
@@ -14,6 +14,8 @@ const LISTED: usize = 12;
 const LISTED_OF_EACH: usize = 6;
 /// Of more CPUs than this, only the total is reported.
 pub(crate) const CPUS: usize = 4;
+/// The threads of the measuring process.
+const OWN: &str = "noisefloor itself";
 /// The widest name.
 pub(crate) const NAME: usize = 23;
 /// The explanation below the table.
@@ -44,11 +46,11 @@ pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> String
     let mut table = Table::new(1, &columns);
     let listed = if summary.cpus.len() > 1 { LISTED_OF_EACH } else { LISTED };
     if summary.cpus.len() > 1 {
-        add(&mut table, "all", &summary.culprits, listed);
+        add(&mut table, "all", &summary.culprits, summary.own, listed);
     }
     if summary.cpus.len() <= CPUS {
         for cpu in &summary.cpus {
-            add(&mut table, &cpu.cpu.to_string(), &cpu.culprits, listed);
+            add(&mut table, &cpu.cpu.to_string(), &cpu.culprits, cpu.own, listed);
         }
     }
     format!(
@@ -58,30 +60,58 @@ pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> String
     ) + &paragraph("", LEGEND)
 }
 
-fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize) {
-    let (listed, others) = culprits.split_at(culprits.len().min(listed));
-    for cells in rows(listed) {
-        table.row(std::iter::once(cpu.to_owned()).chain(cells));
-    }
-    if !others.is_empty() {
-        let rest = format!("{} more: see --json", others.len());
-        table.row([cpu.to_owned(), String::new(), rest]);
+fn add(
+    table: &mut Table,
+    cpu: &str,
+    culprits: &[CulpritSummary],
+    own: Option<OwnCost>,
+    listed: usize,
+) {
+    for row in rows(culprits, own, listed) {
+        table.row(std::iter::once(cpu.to_owned()).chain(row));
     }
 }
 
-/// The cells of each culprit: kind, name, number of gaps, time, share of the noise, longest.
-pub(crate) fn rows(culprits: &[CulpritSummary]) -> Vec<[String; 6]> {
-    let row = |(culprit, name): (&CulpritSummary, String)| {
-        [
-            kind_word(culprit.kind).to_owned(),
-            name,
-            number::count(culprit.gaps),
-            number::duration(culprit.ns),
-            part(culprit),
-            number::duration(culprit.max_ns),
-        ]
-    };
-    culprits.iter().zip(names(culprits.iter(), NAME)).map(row).collect()
+/// The rows of that many culprits, of the number of the others, and of noisefloor itself: its
+/// threads are one line, after all others.
+pub(crate) fn rows(
+    culprits: &[CulpritSummary],
+    own: Option<OwnCost>,
+    listed: usize,
+) -> Vec<Vec<String>> {
+    let others = || culprits.iter().filter(|culprit| !culprit.is_own());
+    let named = others().take(listed);
+    let mut rows: Vec<Vec<String>> = named
+        .clone()
+        .zip(names(named, NAME))
+        .map(|(culprit, name)| cells(culprit, name).to_vec())
+        .collect();
+    if let count @ 1.. = others().count().saturating_sub(listed) {
+        rows.push(vec![String::new(), format!("{count} more: see --json")]);
+    }
+    if let Some(own) = own.filter(|own| own.threads > 0) {
+        rows.push(vec![
+            String::new(),
+            OWN.to_owned(),
+            number::count(own.gaps),
+            number::duration(own.ns),
+            number::known(own.noise_ppm, number::share),
+            number::duration(own.max_ns),
+        ]);
+    }
+    rows
+}
+
+/// The cells of a culprit: kind, name, number of gaps, time, share of the noise, longest.
+fn cells(culprit: &CulpritSummary, name: String) -> [String; 6] {
+    [
+        kind_word(culprit.kind).to_owned(),
+        name,
+        number::count(culprit.gaps),
+        number::duration(culprit.ns),
+        part(culprit),
+        number::duration(culprit.max_ns),
+    ]
 }
 
 pub(crate) fn part(culprit: &CulpritSummary) -> String {

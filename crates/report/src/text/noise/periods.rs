@@ -42,7 +42,8 @@ fn periodic<'a>(
     let is_noisy = culprit.noise_ppm.is_some_and(|part| part.get() >= NOISE_PPM);
     let is_periodic = is_noisy && period.share_ppm.get() >= PERIODIC_PPM;
     let is_tick = has_event(culprit) && is_ticks(cpu, period);
-    (is_periodic && !is_tick).then_some((culprit, period))
+    let is_of_others = !culprit.is_own();
+    (is_periodic && is_of_others && !is_tick).then_some((culprit, period))
 }
 
 /// Whether the CPU's own timer interrupts have the same period.

@@ -59,11 +59,13 @@ pub(crate) fn worst_counters(summary: &NoiseSummary) -> String {
     let is_cut = shown.len() < summary.cpus.len();
     let which = if is_cut { ", on the CPUs that lost most" } else { "" };
     let shown: Vec<Column<'_>> = shown.iter().map(|cpu| (cpu.cpu, &cpu.proc)).collect();
-    counters(&shown, which)
+    // The steal clock is more precise, and reported above.
+    counters(&shown, which, summary.steal.is_none())
 }
 
-/// The counters of a few CPUs, with a title that ends with `which`.
-pub(crate) fn counters(shown: &[Column<'_>], which: &str) -> String {
+/// The counters of a few CPUs, with a title that ends with `which`, and with their
+/// steal time if requested.
+pub(crate) fn counters(shown: &[Column<'_>], which: &str, has_steal: bool) -> String {
     let title = format!("/proc counters during the measurement{which}");
     let names: Vec<String> = shown.iter().map(|(cpu, _)| format!("CPU {cpu}")).collect();
     let mut columns = vec![("", Side::Left)];
@@ -71,7 +73,7 @@ pub(crate) fn counters(shown: &[Column<'_>], which: &str) -> String {
     let mut table = Table::new(1, &columns);
     let more = add_rates(&mut table, shown, "interrupts", interrupts)
         + add_rates(&mut table, shown, "softirqs", softirqs);
-    add_totals(&mut table, shown);
+    add_totals(&mut table, shown, has_steal);
     paragraph("", &title) + "\n" + &table.text() + &omitted(more)
 }
 
@@ -130,7 +132,7 @@ fn softirqs(counters: &ProcSummary) -> Rates {
     Some(softirqs.map(|s| (format!("softirq {}", s.name), s.rate_hz)).collect())
 }
 
-fn add_totals(table: &mut Table, shown: &[Column<'_>]) {
+fn add_totals(table: &mut Table, shown: &[Column<'_>], has_steal: bool) {
     let mut add = |name: &str, print: &dyn Fn(&ProcSummary) -> String| {
         let cells = shown.iter().map(|(_, counters)| print(counters));
         table.row(std::iter::once(name.to_owned()).chain(cells));
@@ -138,5 +140,7 @@ fn add_totals(table: &mut Table, shown: &[Column<'_>]) {
     let time = |time| number::known(time, number::duration);
     add("involuntary context switches", &|counters| number::count(counters.preempted));
     add("run queue wait time", &|counters| time(counters.waited_ns));
-    add("steal time", &|counters| time(counters.steal_ns));
+    if has_steal {
+        add("steal time", &|counters| time(counters.steal_ns));
+    }
 }

@@ -30,16 +30,11 @@ pub(crate) fn steal(summary: &NoiseSummary) -> String {
 }
 
 fn sentence(cpus: &str, steal: &StealSummary) -> String {
-    let [least, most, proven, unexplained, others] = [
-        steal.at_least_ns,
-        steal.at_most_ns,
-        steal.proven_ns,
-        steal.unexplained_max_ns,
-        steal.others_min_ns,
-    ]
-    .map(number::duration);
+    let all = number::bounds(steal.at_least_ns, steal.at_most_ns);
+    let [proven, unexplained, others] =
+        [steal.proven_ns, steal.unexplained_max_ns, steal.others_min_ns]
+            .map(number::duration);
     let text = if steal.clock == "paravirt" {
-        let all = if least == most { most } else { format!("{least} to {most}") };
         format!(
             "{cpus}: {all} of steal time (read at each tick and context switch). {proven} of it is \
              proven to be in gaps (\"steal\" above), up to {unexplained} more may be in unexplained \
@@ -47,7 +42,7 @@ fn sentence(cpus: &str, steal: &StealSummary) -> String {
         )
     } else {
         format!(
-            "{cpus}: {least} to {most} of steal time (/proc/stat, in steps of 10 ms). {proven} of it \
+            "{cpus}: {all} of steal time (/proc/stat, in steps of 10 ms). {proven} of it \
              is proven to be in gaps (\"steal\" above), up to {unexplained} more may be in \
              unexplained gaps."
         )

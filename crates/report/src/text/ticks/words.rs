@@ -4,7 +4,7 @@ use facts::{Facts, TickMode};
 use stats::{TickMeaning, TickVerdict, tick_hz};
 use units::CpuSet;
 
-use crate::number;
+use crate::number::{self, ShareUnit};
 
 /// The tick rate and its origin: `250 times a second (CONFIG_HZ)`.
 pub(crate) fn rate(facts: &Facts) -> Option<String> {
@@ -43,7 +43,10 @@ pub(crate) fn rates(verdict: &TickVerdict) -> String {
 
 /// The busy share of the CPUs' time: `1.2 %`, or `0 % to 1.2 %`.
 pub(crate) fn busy(verdict: &TickVerdict) -> Option<String> {
-    verdict.busy_ppm.map(|(low, high)| range(number::share(low), number::share(high)))
+    verdict.busy_ppm.map(|(low, high)| {
+        let unit = ShareUnit::of([Some(low), Some(high)]);
+        range(unit.print(low), unit.print(high))
+    })
 }
 
 /// What the rate means.

@@ -21,7 +21,8 @@ pub struct CulpritSummary {
     pub kind: CulpritKind,
     /// The name of the interrupt, the thread, ...
     pub name: String,
-    /// For a thread, the keys `tid`, `pid`, `prio` and, if known, `owner`.
+    /// For a thread, the keys `tid`, `pid`, `prio`, `owner` if it is known, and `own` if it belongs
+    /// to the process that measured.
     #[serde(flatten)]
     pub thread: Option<Thread>,
     /// The number of gaps with a share of it.
@@ -50,6 +51,7 @@ pub struct CulpritSummary {
 #[derive(Debug, Clone, Copy)]
 struct ShareSum<'a> {
     owner: Option<&'a ThreadOwner>,
+    is_own: bool,
     total: GapTotal,
     entry: Option<Nanos>,
     inside: Nanos,
@@ -59,6 +61,7 @@ struct ShareSum<'a> {
 impl<'a> ShareSum<'a> {
     const NONE: Self = Self {
         owner: None,
+        is_own: false,
         total: GapTotal { gaps: 0, ns: Nanos::ZERO, max: Nanos::ZERO },
         entry: Some(Nanos::ZERO),
         inside: Nanos::ZERO,
@@ -77,8 +80,17 @@ impl<'a> ShareSum<'a> {
         }
         let outside = share.ns.saturating_sub(share.inside_ns);
         let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
-        let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
-        Self { owner, total, entry: share.entry_ns, inside: share.inside_ns, exit }
+        let thread = culprit.thread.as_ref();
+        let owner = thread.and_then(|thread| thread.owner.as_ref());
+        let is_own = thread.is_some_and(|thread| thread.own);
+        Self {
+            owner,
+            is_own,
+            total,
+            entry: share.entry_ns,
+            inside: share.inside_ns,
+            exit,
+        }
     }
 
     /// Adds two sums; a part that is unknown for one is unknown for both.
@@ -86,6 +98,7 @@ impl<'a> ShareSum<'a> {
         let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
         Self {
             owner: self.owner.or(other.owner),
+            is_own: self.is_own || other.is_own,
             total: self.total.and(Some(other.total)),
             entry: both(self.entry, other.entry),
             inside: self.inside + other.inside,
@@ -172,6 +185,11 @@ impl CulpritSummary {
         }
     }
 
+    /// Whether it is a thread of the process that measured.
+    pub fn is_own(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.own)
+    }
+
     /// The known part of its shares outside of its tracepoints.
     pub fn edges(&self) -> Nanos {
         [self.entry_ns, self.exit_ns].into_iter().flatten().sum()
@@ -194,6 +212,7 @@ impl CulpritSummary {
             let thread = thread.as_ref();
             let sum = ShareSum {
                 owner: thread.and_then(|thread| thread.owner.as_ref()),
+                is_own: culprit.is_own(),
                 total: GapTotal { gaps: *gaps, ns: *ns, max: *max_ns },
                 entry: culprit.entry_ns,
                 inside: culprit.inside_ns,
@@ -223,6 +242,7 @@ fn added_up<'a>(
                 pid,
                 prio,
                 owner: sum.owner.cloned(),
+                own: sum.is_own,
             }),
             gaps: sum.total.gaps,
             ns: sum.total.ns,
@@ -255,7 +275,8 @@ mod tests {
         tid: Option<u32>,
         ns: u64,
     ) -> (recording::Culprit, Share) {
-        let thread = tid.map(|tid| Thread { tid, pid: 39, prio: 120, owner: None });
+        let thread =
+            tid.map(|tid| Thread { tid, pid: 39, prio: 120, owner: None, own: false });
         let (culprit, share) = example::share(0, kind, name, thread, ns);
         let (inside_ns, entry_ns) = (nanos(ns / 2), Some(nanos(ns / 4)));
         (culprit, Share { inside_ns, entry_ns, ..share })

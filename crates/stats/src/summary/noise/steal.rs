@@ -4,7 +4,7 @@
 //! proven part (the culprit `steal`) and the part of the unexplained time that can be steal time; so
 //! the lower bound of all steal time exceeds these by at least the time in threads and interrupts.
 
-use recording::{CulpritKind, Steal};
+use recording::{CulpritKind, Steal, StealClock};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -26,6 +26,34 @@ pub struct StealSummary {
     pub unexplained_max_ns: Nanos,
     /// The lower bound of steal time in the time of threads and interrupts.
     pub others_min_ns: Nanos,
+}
+
+/// Bounds of the time that the hypervisor took from a CPU while its loop ran: what all reports say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StolenTime {
+    /// The upper bound.
+    pub at_most: Nanos,
+    /// The lower bound.
+    pub at_least: Nanos,
+}
+
+impl StolenTime {
+    /// Those of the traced clock; without one those of `/proc/stat`, of which both readings may be a
+    /// step too low. `None` if neither could be read.
+    pub(crate) fn of(
+        steal: Option<&StealSummary>,
+        counted: Option<Nanos>,
+    ) -> Option<Self> {
+        let traced = steal
+            .map(|steal| Self { at_most: steal.at_most_ns, at_least: steal.at_least_ns });
+        traced.or_else(|| {
+            let counted = counted?;
+            Some(Self {
+                at_most: counted + StealClock::STEP,
+                at_least: counted.saturating_sub(StealClock::STEP),
+            })
+        })
+    }
 }
 
 impl StealSummary {
@@ -93,6 +121,21 @@ mod tests {
             serde_json::to_value(steal(StealClock::Paravirt, 100, 80)).unwrap(),
             expected
         );
+    }
+
+    /// Check that the traced clock is preferred to `/proc/stat`, which counts in steps.
+    #[test]
+    fn one_answer() {
+        let traced = steal(StealClock::Paravirt, 100, 80);
+        let counted = Some(Nanos::from_millis(20));
+        let bounds = |steal: Option<&StealSummary>, counted| {
+            let found = StolenTime::of(steal, counted)?;
+            Some((found.at_least.get(), found.at_most.get()))
+        };
+        assert_eq!(bounds(Some(&traced), counted), Some((100, 102)));
+        assert_eq!(bounds(None, counted), Some((10_000_000, 30_000_000)));
+        assert_eq!(bounds(None, Some(Nanos::ZERO)), Some((0, 10_000_000)));
+        assert_eq!(bounds(None, None), None);
     }
 
     /// Check that CPUs add up, and that the sum is unknown if one of them is.

@@ -1,7 +1,8 @@
 //! The verdict of `check`: whether the machine is busy, the attribution of its CPUs' lost time, and the
 //! consequences for programs.
 //!
-//! Shares are those of the time of all CPUs together. Gaps that were counted but not stored are
+//! Shares are those of the time of all CPUs together. The time of the measuring process itself is a
+//! part of its own: it belongs to no other program, and the machine loses it only to this measurement. Gaps that were counted but not stored are
 //! unexplained, and the consequences are those of the time before the first of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,9 @@ const NODES: u32 = 1_000;
 /// The length of a benchmark, and the number of runs from which its variation is known.
 const BENCHMARK: Nanos = Nanos::from_secs(1);
 const RUNS: usize = 5;
+
+/// The name of the group of the measuring process.
+const OWN: &str = "noisefloor";
 
 /// The verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,12 @@ pub struct TimePart {
     pub ppm: Option<Ppm>,
 }
 
+impl TimePart {
+    pub(crate) fn of(ns: Nanos, elapsed: Nanos) -> Self {
+        Self { ns, ppm: Ppm::of(ns, elapsed) }
+    }
+}
+
 /// The attribution of the lost time; the parts add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Split {
@@ -64,9 +74,12 @@ pub struct Split {
     pub hypervisor: TimePart,
     /// Time without a known cause.
     pub unexplained: TimePart,
+    /// The measuring process itself; zero in older recordings, where it is part of the programs.
+    #[serde(default)]
+    pub own: TimePart,
     /// The upper bound of the hypervisor's part of that; null if unknown.
     pub hypervisor_max: Option<TimePart>,
-    /// The groups of each of these four, in descending order of time.
+    /// The groups of each of these five, in descending order of time.
     pub groups: Vec<Group>,
 }
 
@@ -105,6 +118,8 @@ pub enum LossCategory {
     Hypervisor,
     /// No cause is known.
     Unexplained,
+    /// The measuring process itself.
+    Own,
 }
 
 /// The consequences for programs.
@@ -131,7 +146,7 @@ impl Verdict {
     /// From a summary and its gaps.
     pub(crate) fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
         let elapsed: Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
-        let part = |ns| TimePart { ns, ppm: Ppm::of(ns, elapsed) };
+        let part = |ns| TimePart::of(ns, elapsed);
         let is_traced = cpus.iter().all(|cpu| cpu.blamed.is_some());
         let split = (is_traced && !cpus.is_empty()).then(|| Split::of(noise, part));
         let waited = noise.cpus.iter().map(|cpu| cpu.proc.waited_ns);
@@ -194,6 +209,7 @@ impl Split {
             kernel: all(LossCategory::Kernel),
             hypervisor: all(LossCategory::Hypervisor),
             unexplained: all(LossCategory::Unexplained),
+            own: all(LossCategory::Own),
             hypervisor_max: steal.map(|steal| part(steal.unexplained_max_ns)),
             groups,
         }
@@ -206,6 +222,9 @@ fn group_of(culprit: &CulpritSummary) -> (LossCategory, CulpritKind, &str) {
     use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
     let (kind, name) = (culprit.kind, culprit.name.as_str());
     let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
+    if culprit.is_own() {
+        return (LossCategory::Own, kind, OWN);
+    }
     match (kind, owner) {
         (Thread, Some(ThreadOwner::Kernel)) => {
             (LossCategory::Kernel, kind, without_number(name))
@@ -225,7 +244,10 @@ fn without_number(name: &str) -> &str {
     name.split(['/', '.', ':']).next().unwrap_or(name)
 }
 
-fn groups(culprits: &[CulpritSummary], part: impl Fn(Nanos) -> TimePart) -> Vec<Group> {
+pub(crate) fn groups(
+    culprits: &[CulpritSummary],
+    part: impl Fn(Nanos) -> TimePart,
+) -> Vec<Group> {
     let mut found: BTreeMap<_, Vec<&CulpritSummary>> = BTreeMap::new();
     for culprit in culprits {
         found.entry(group_of(culprit)).or_default().push(culprit);
@@ -240,10 +262,11 @@ fn groups(culprits: &[CulpritSummary], part: impl Fn(Nanos) -> TimePart) -> Vec<
             category,
             kind,
             name: name.to_owned(),
-            processes: if category == LossCategory::Programs {
-                processes.len()
-            } else {
-                0
+            processes: match category {
+                LossCategory::Programs | LossCategory::Own => processes.len(),
+                LossCategory::Kernel
+                | LossCategory::Hypervisor
+                | LossCategory::Unexplained => 0,
             },
             threads: threads().count(),
             gaps: all.iter().map(|culprit| culprit.gaps).sum(),
@@ -309,7 +332,7 @@ mod tests {
     ) -> (recording::Culprit, Share) {
         let thread = owner.map(|(tid, pid, owner)| {
             let (prio, owner) = (120, Some(owner));
-            Thread { tid, pid, prio, owner }
+            Thread { tid, pid, prio, owner, own: false }
         });
         example::share(gap, kind, name, thread, millis * 1_000_000)
     }
@@ -369,6 +392,46 @@ mod tests {
         assert_eq!(found.busy, Some(true));
     }
 
+    /// Check that the threads of the measuring process are a part of their own, that a stranger of
+    /// the same name is a program, and that the parts still add up.
+    #[test]
+    fn own_cost_is_apart() {
+        let thread = |tid, pid, own| {
+            let owner = Some(ThreadOwner::Program("noisefloor".to_owned()));
+            Some(Thread { tid, pid, prio: -1, owner, own })
+        };
+        let share = |gap, thread, millis: u64| {
+            let kind = CulpritKind::Thread;
+            example::share(gap, kind, "noisefloor", thread, millis * 1_000_000)
+        };
+        let blamed = example::blamed(&[
+            share(0, thread(11, 10, true), 200),
+            share(0, thread(10, 10, true), 100),
+            share(1, thread(20, 20, false), 100),
+            share(2, None, 50),
+        ]);
+        let found = verdict(Some(blamed));
+        let split = found.split.unwrap();
+        let parts = [split.own, split.programs, split.kernel, split.unexplained];
+        assert_eq!(parts.map(|part| part.ns.get() / 1_000_000), [300, 150, 0, 0]);
+        assert_eq!(parts.iter().map(|part| part.ns).sum::<Nanos>(), found.lost.ns);
+        let own = split.groups_of(LossCategory::Own);
+        assert_eq!((own.groups.len(), own.threads, own.gaps), (1, 2, 2));
+        assert_eq!((own.groups[0].name.as_str(), own.groups[0].processes), (OWN, 1));
+        let older = serde_json::json!({"programs": {"ns": 0, "ppm": 0.0}});
+        let mut value = serde_json::to_value(&verdict(None)).unwrap();
+        value["split"] = ["kernel", "hypervisor", "unexplained"].iter().fold(
+            older,
+            |mut split, part| {
+                split[part] = split["programs"].clone();
+                split["groups"] = serde_json::json!([]);
+                split
+            },
+        );
+        let read: Verdict = serde_json::from_value(value).unwrap();
+        assert_eq!(read.split.unwrap().own, TimePart::default());
+    }
+
     /// Check that without events the verdict is that of `/proc`, and unknown without that.
     #[test]
     fn without_events() {
@@ -407,7 +470,7 @@ mod tests {
         assert_eq!(keys(&value), "busy consequences cpus elapsed_ns lost split threads");
         assert_eq!(
             keys(&value["split"]),
-            "groups hypervisor hypervisor_max kernel programs unexplained"
+            "groups hypervisor hypervisor_max kernel own programs unexplained"
         );
         assert_eq!(
             value["split"]["groups"][0],
