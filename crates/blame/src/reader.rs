@@ -63,8 +63,11 @@ impl Reader {
         let thread = thread::spawn(move || {
             leave(&measured);
             outrank();
-            while !is_ended(&*events, &is_over) {
+            loop {
                 events.read(&mut lanes);
+                if is_ended(&*events, &is_over) {
+                    break;
+                }
             }
             (events, lanes)
         });

@@ -43,8 +43,10 @@ const NO_BUFFER_KB: usize = 1;
 
 /// The interval in which the buffers are read without an alarm.
 const PERIOD: Duration = Duration::from_millis(50);
-/// The interval in which spinners are looked for with one.
-const PERIOD_WITH_ALARM: Duration = Duration::from_secs(1);
+/// With one, the first interval in which spinners are looked for, and the longest: each is twice the
+/// one before.
+const FIRST_PERIOD: Duration = Duration::from_millis(250);
+const LONGEST_PERIOD: Duration = Duration::from_secs(8);
 /// The interval between slices after an alarm, and the pages of one: to read all at once would
 /// interrupt the CPU of the reader for as long.
 const PERIOD_OF_SLICES: Duration = Duration::from_millis(20);
@@ -76,6 +78,7 @@ pub(crate) struct Trace {
     has_alarm: bool,
     /// Whether the buffers are being read slice by slice, after an alarm.
     is_draining: bool,
+    period: Duration,
     has_stopped: bool,
 }
 
@@ -87,6 +90,7 @@ impl EventSource for Trace {
         let is_whole =
             !self.has_alarm || self.has_stopped || self.is_draining && is_alarm;
         if !is_whole && !self.is_draining && !is_alarm {
+            self.period = (self.period * 2).min(LONGEST_PERIOD);
             return;
         }
         // At most more pages than a buffer has.
@@ -114,7 +118,7 @@ impl EventSource for Trace {
         match (self.has_alarm, self.is_draining) {
             (false, _) => PERIOD,
             (true, true) => PERIOD_OF_SLICES,
-            (true, false) => PERIOD_WITH_ALARM,
+            (true, false) => self.period,
         }
     }
 
@@ -162,6 +166,7 @@ impl Trace {
             pages: (each << 10) / layout.page_bytes(),
             has_alarm,
             is_draining: false,
+            period: FIRST_PERIOD / 2,
             has_stopped: false,
         };
         trace.enable(has_osnoise)?;

@@ -85,9 +85,12 @@ impl Threads {
         self.own == Some(process)
     }
 
-    /// A thread's process, if it still existed at the first lookup.
+    /// A thread's process, if it is this one, or if the thread still existed at the first lookup.
     fn known(&mut self, task: &Task) -> Option<u32> {
-        self.own?;
+        let own = self.own?;
+        if self.is_known_spinner(task.tid) || self.others.contains_key(&task.tid) {
+            return Some(own);
+        }
         let process = || status(task.tid, "Tgid:")?.parse().ok();
         *self.processes.entry((task.tid, task.comm)).or_insert_with(process)
     }
@@ -134,6 +137,7 @@ mod tests {
             let looked = thread.spawn(move || {
                 let tid = rustix::thread::gettid().as_raw_pid().try_into().unwrap();
                 threads.look();
+                assert!(threads.is_own(threads.known(&task(tid, "any")).unwrap()));
                 let older = task(tid, "older");
                 assert_eq!(threads.is_spinner(&older, Cpu::new(1)), is_spinner);
                 assert_eq!(threads.process(&older), std::process::id());

@@ -93,6 +93,26 @@ fn parts_and_names() {
     assert!(all.iter().any(|culprit| culprit["kind"] == "timer"), "{all:?}");
 }
 
+/// Check that own threads are those of one process, that they add up to the own cost, and that the
+/// thread that reads events hardly wakes up: 20 times a second would be 40 gaps.
+#[test]
+fn own_cost() {
+    let _turn = turn();
+    if !can_watch("own_cost") {
+        return;
+    }
+    let object = json(&["noise", "-d", "2", "--json"]);
+    let summary = &object["summary"];
+    let all = summary["culprits"].as_array().unwrap();
+    let own: Vec<&Value> = all.iter().filter(|culprit| culprit["own"] == true).collect();
+    assert!(own.iter().all(|culprit| culprit["pid"] == own[0]["pid"]), "{own:?}");
+    for key in ["ns", "gaps"] {
+        let sum: u64 = own.iter().map(|culprit| culprit[key].as_u64().unwrap()).sum();
+        assert_eq!(summary["own"][key], sum, "{own:?}");
+    }
+    assert!(summary["own"]["gaps"].as_u64().unwrap() < 20, "{own:?}");
+}
+
 /// Check that time named stolen is at most that of `/proc/stat`, within its step, and that the
 /// clock of the events agrees with it; and that an event's entry, inside and exit add up to its
 /// time.
