@@ -198,7 +198,8 @@ mod tests {
              36): 40.2 times a second on CPU 1.
              Now: noisefloor run -c 1 --irqs COMMAND moves it to other CPUs (root).
              $ cat /proc/irq/36/smp_affinity_list
-          5. This is a guest of KVM. The hypervisor took 20 ms from CPU 1 (steal time).
+          5. This is a guest of KVM. The hypervisor took 10 ms to 30 ms from CPU 1
+             (steal time).
              Cannot be set: steal time depends on the host, not on settings of the
              guest.
              $ vmstat 1 5
@@ -289,7 +290,7 @@ mod tests {
         1 CPU lost 0.111 % of the time; tracing the causes needs root, or CAP_BPF and
         CAP_PERFMON.
         A job of 1 ms is interrupted with a probability of 25.1 %; the run time of a
-        benchmark of 1 s varies by ± 3.35 ppm; if 1000 such CPUs wait for the slowest
+        benchmark of 1 s varies by ± 0.000335 %; if 1000 such CPUs wait for the slowest
         after each step of 1 ms, a step takes 1.01 ms.
 
         Machine, recorded at 2026-11-20T06:30:12Z by noisefloor 0.1.0

@@ -276,6 +276,14 @@ mod tests {
         # TYPE noisefloor_noise_ratio gauge
         noisefloor_noise_ratio{cpu="0"} 0.001112055
         noisefloor_noise_ratio{cpu="1"} 0.0020000391
+        # HELP noisefloor_steal_max_ratio steal time, upper bound
+        # TYPE noisefloor_steal_max_ratio gauge
+        noisefloor_steal_max_ratio{cpu="0"} 0.001
+        noisefloor_steal_max_ratio{cpu="1"} 0.003
+        # HELP noisefloor_steal_min_ratio steal time, lower bound
+        # TYPE noisefloor_steal_min_ratio gauge
+        noisefloor_steal_min_ratio{cpu="0"} 0
+        noisefloor_steal_min_ratio{cpu="1"} 0.001
         # HELP noisefloor_taken_timestamp_seconds when the measurement was taken
         # TYPE noisefloor_taken_timestamp_seconds gauge
         noisefloor_taken_timestamp_seconds 1795156212
