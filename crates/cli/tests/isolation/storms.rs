@@ -264,6 +264,11 @@ fn check_result(result: Result, output: &Output, out: &Path, what: &str) {
         serde_json::from_str(&read).unwrap_or_else(|why| panic!("{why}: {what}"))
     };
     match result {
+        // Another noisefloor has moved the CPU to a partition of its own meanwhile.
+        Result::Recording if text(&output.stderr).contains("may not be used by this") => {
+            println!("skipped: {what}");
+            assert_eq!(code, Some(3), "{what}");
+        }
         // The process that runs a library was not ready yet.
         Result::Recording if text(&output.stderr).contains("interrupted before") => {
             assert_eq!(code, Some(4), "{what}");
