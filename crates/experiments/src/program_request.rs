@@ -22,6 +22,11 @@ const NAME: &str = "cost";
 const DIRECTORY: &str = "/root";
 /// The name of a program that has none of its own: one whose path ends with `/`.
 const UNNAMED: &str = "program";
+/// What a CPU whose tick can stop needs: a second one, a model with a stable clock, and that the kernel
+/// does nothing else on it.
+const NOHZ_CPUS: &str = "2";
+const NOHZ_CPU: &str = "max,-rdrand,-rdseed";
+const NOHZ_PARAMETERS: &str = "nohz_full=1 isolcpus=1 rcu_nocbs=1";
 
 /// A program to run on some kernels. Relative paths belong to the current directory, and to `/root`
 /// in the guest.
@@ -41,6 +46,8 @@ pub struct ProgramRequest {
     pub exit: Vec<u8>,
     /// The longest run time in the guest: `60s`.
     pub limit: Option<String>,
+    /// Whether CPU 1 of the guest is one whose tick can stop.
+    pub has_nohz_cpu: bool,
 }
 
 impl Experiment {
@@ -63,6 +70,10 @@ pub(crate) fn program_table(
 ) -> Result<Table, EntryError> {
     let kernels = list::<KernelName>(&request.kernels)?;
     let program = program(request)?;
+    let (machine, boot) = match request.has_nohz_cpu {
+        true => nohz_guest()?,
+        false => Default::default(),
+    };
     let workload = WorkloadRow {
         name: spanned(name(request).parse()?),
         noise: None,
@@ -83,8 +94,8 @@ pub(crate) fn program_table(
         mode: ModeWord::default(),
         repeats: Repeats::of::<1>(),
         phases: PhaseCount::of::<1>(),
-        machine: MachineRow::default(),
-        boot: vec![spanned(BootRow::default())],
+        machine,
+        boot: vec![spanned(boot)],
         setting: vec![spanned(SettingRow::default())],
         workload: vec![spanned(workload)],
         include: Vec::new(),
@@ -93,6 +104,17 @@ pub(crate) fn program_table(
         limit: Vec::new(),
         baseline: Vec::new(),
     })
+}
+
+/// A guest with a CPU whose tick can stop, as in the experiment `nohz-entry`.
+fn nohz_guest() -> Result<(MachineRow, BootRow), EntryError> {
+    let machine = MachineRow {
+        cpu: Some(spanned(NOHZ_CPU.parse()?)),
+        cpus: Some(NOHZ_CPUS.parse()?),
+        ..MachineRow::default()
+    };
+    let boot = BootRow { append: NOHZ_PARAMETERS.parse()?, ..BootRow::default() };
+    Ok((machine, boot))
 }
 
 fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
@@ -147,4 +169,32 @@ fn list<T: FromStr<Err = EntryError>>(
 
 fn spanned<T>(value: T) -> Spanned<T> {
     Spanned::new(NOWHERE, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a guest with a CPU whose tick can stop is that of `nohz-entry`, and that its keys can
+    /// be changed.
+    #[test]
+    fn guests_of_nohz() {
+        let request = ProgramRequest {
+            kernels: vec!["debian:6.12-cloud".to_owned()],
+            run: vec!["./tif_test".to_owned()],
+            has_nohz_cpu: true,
+            ..Default::default()
+        };
+        let own = Experiment::of_program(&request).unwrap();
+        let other = Experiment::builtin("nohz-entry").unwrap();
+        let (own, other) = (&own.cells()[0], &other.cells()[0]);
+        assert_eq!((own.machine.cpus, &own.machine.cpu), (2, &other.machine.cpu));
+        assert_eq!((own.machine.cpus, &own.params), (other.machine.cpus, &other.params));
+        let changes = ["cpus=4", "append=audit=0"].map(str::to_owned);
+        let changed = Experiment::of_program(&request).unwrap();
+        let changed = changed.with_changes(&changes).unwrap();
+        let changed = &changed.cells()[0];
+        assert_eq!((changed.machine.cpus, &changed.machine.cpu), (4, &other.machine.cpu));
+        assert_eq!(changed.params, format!("{} audit=0", other.params));
+    }
 }

@@ -6,6 +6,10 @@ use std::ffi::OsString;
 /// The file names of the agent and the counter.
 pub(crate) const AGENT: &str = "noisefloor-agent";
 pub(crate) const COUNTER: &str = "noisefloor-counter.so";
+/// The library for programs written for Intel's TIF: its file, and the name by which programs need it
+/// (its soname: `tif/build.rs`).
+pub(crate) const TIF: &str = "libtif.so";
+pub(crate) const TIF_SONAME: &str = "libtif.so.0";
 /// The variable with another folder of them.
 pub(crate) const PARTS_VARIABLE: &str = "NOISEFLOOR_PARTS";
 /// How to install QEMU.

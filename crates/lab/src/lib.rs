@@ -18,3 +18,4 @@ pub use cells::run::{CellObserver, Run};
 pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;
 pub use pack_error::PackError;
+pub use parts::tif_library;

@@ -28,6 +28,7 @@ use recording::ProgramSpec;
 
 use crate::guest::initramfs;
 use crate::pack_error::PackError;
+pub(crate) use crate::packing::libraries::LINKED as LIBRARIES;
 use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
 use crate::packing::tree::refuse_size;

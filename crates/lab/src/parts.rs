@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use kernels::checksum;
 
 use crate::error::Error;
-use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, variable};
+use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, TIF, TIF_SONAME, variable};
+use crate::packing::LIBRARIES;
 
 /// The parts of a guest other than its kernel.
 #[derive(Debug, Clone)]
@@ -56,6 +57,15 @@ fn beside(program: Option<&Path>) -> Result<PathBuf, Error> {
     let complete =
         |place: &PathBuf| [AGENT, COUNTER].iter().all(|part| place.join(part).is_file());
     places.find(complete).ok_or(Error::NoParts)
+}
+
+/// The library for programs written for Intel's TIF, where `make install` or `cargo` puts it beside this
+/// program, and the path at which guests find it; `None` if it is not there.
+pub fn tif_library() -> Option<(PathBuf, String)> {
+    let program = env::current_exe().ok()?.canonicalize().ok()?;
+    let mut places =
+        ["../lib", "."].map(|way| program.with_file_name(way).join(TIF)).into_iter();
+    Some((places.find(|place| place.is_file())?, format!("{LIBRARIES}/{TIF_SONAME}")))
 }
 
 #[cfg(test)]

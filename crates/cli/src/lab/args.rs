@@ -62,7 +62,8 @@ Examples:
   noisefloor lab cost -- ./my-benchmark --size 8
   noisefloor lab cost -k running -k ./bzImage -- gzip -k /usr/share/dict/words
   noisefloor lab cost --file data.txt --cpus 2 -- sort --parallel 2 data.txt
-  noisefloor lab cost --program sed -- sh -c 'sed -n 1p /etc/passwd'")]
+  noisefloor lab cost --program sed -- sh -c 'sed -n 1p /etc/passwd'
+  noisefloor lab cost --tif -- ./tif_jitter -t 10 -l 10")]
     Cost(CostArgs),
     /// Instructions of one tick, one system call or a whole phase, by function.
     #[command(after_help = "\
@@ -191,6 +192,10 @@ const SET_HELP: &str = "\
 pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) how: How,
+    /// For programs written for Intel's TIF: a guest of two CPUs whose CPU 1 is isolated and stops its
+    /// tick (nohz_full=1 isolcpus=1 rcu_nocbs=1), with libtif; prints the output, too.
+    #[arg(long)]
+    pub(crate) tif: bool,
     /// Number of the guest's CPUs, 1 to 8 [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) cpus: Option<u32>,

@@ -18,12 +18,15 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
         let why = "--show-output is for the text report; JSON has the output anyway";
         return Err(Failure::usage(why));
     }
+    if args.tif && args.cpus.is_some_and(|cpus| cpus < 2) {
+        return Err(Failure::usage("--tif needs two CPUs: CPU 0 is never isolated"));
+    }
     let experiment = Experiment::of_program(&request(args))?;
     let experiment = lab::with_changes(experiment, &how(args))?;
     let shown =
         Shown { markdown: args.markdown, chart: args.chart.chart()?, guests: GUESTS };
     let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
-    if args.show_output {
+    if args.show_output || args.tif && output.is_text() && !args.markdown {
         print(&cell_outputs_text(&cells))?;
     }
     Ok(outcome)
@@ -34,15 +37,25 @@ fn request(args: &CostArgs) -> ProgramRequest {
         [] => KERNELS.map(str::to_owned).to_vec(),
         named => named.to_vec(),
     };
+    let mut files = args.files.clone();
+    files.extend(args.tif.then(tif_library).flatten());
     ProgramRequest {
         kernels,
         run: args.command.clone(),
         programs: args.programs.clone(),
-        files: args.files.clone(),
+        files,
         env: args.env.clone(),
         exit: args.exit.clone(),
         limit: args.limit.clone(),
+        has_nohz_cpu: args.tif,
     }
+}
+
+/// The file of libtif, and its path in the guest. A program that needs it, and cannot have it, is refused
+/// when it is packed.
+fn tif_library() -> Option<(String, Option<String>)> {
+    let (file, path) = ::lab::tif_library()?;
+    Some((file.to_str()?.to_owned(), Some(path)))
 }
 
 /// The machine's options are keys of an experiment.

@@ -2,7 +2,7 @@
 //! change.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use lab::{Cache, Lab, Program, Run};
 use recording::Mode;
 
-use crate::site::{OLD, Site, TOOL};
+use crate::site::{OLD, Site, TOOL, text};
 use crate::watched::kernels;
 
 /// The longest time for a guest on a busy host.
@@ -57,6 +57,55 @@ fn ran(name: &str, arguments: &[&str], params: &str) -> Option<(Option<i32>, Str
     let program = Program { bytes, others, arguments, mode, cpus, cpu, params };
     let ran = lab.run_program(OLD, program, &run).unwrap();
     Some((ran.code, ran.text))
+}
+
+/// A program written for TIF, linked with the shared library, and a folder with noisefloor and that
+/// library as they are installed; `None`, and why, where it cannot be built.
+fn installed_with_tif(folder: &Path) -> Option<PathBuf> {
+    let library = Path::new(TOOL).with_file_name("deps/libtif.so");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/tests/programs");
+    for part in ["bin", "lib"] {
+        fs::create_dir(folder.join(part)).unwrap();
+    }
+    let tool = folder.join("bin/noisefloor");
+    fs::hard_link(TOOL, &tool).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", "-I"]).arg(programs.join("../../../tif/include"));
+    compiler.arg("-o").arg(folder.join("tif_style")).arg(programs.join("tif_style.c"));
+    if fs::copy(&library, folder.join("lib/libtif.so")).is_err() {
+        println!("skipped: not built: cargo test -p tif --no-run");
+        return None;
+    }
+    if compiler.arg(library).output().is_ok_and(|output| output.status.success()) {
+        return Some(tool);
+    }
+    println!("skipped: no cc with a C library");
+    None
+}
+
+/// Check that one command runs a program written for TIF on a CPU whose tick stops, with libtif, and
+/// prints its output; and that a single CPU is refused.
+#[test]
+fn written_for_tif() {
+    let Some(site) = Site::new() else { return };
+    let folder = site.cache().with_file_name("prefix");
+    fs::create_dir(&folder).unwrap();
+    let Some(tool) = installed_with_tif(&folder) else { return };
+    let run = |options: &[&str]| {
+        let mut command = Command::new(&tool);
+        command.env("NOISEFLOOR_CACHE", site.cache());
+        command.env("NOISEFLOOR_PARTS", Path::new(TOOL).with_file_name("../lab"));
+        command.args(["lab", "cost", "--tif", "-k", OLD]).args(options);
+        command.args(["--", "./tif_style"]).current_dir(&folder).output().unwrap()
+    };
+    let output = run(&[]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    for words in ["nohz_full=1 isolcpus=1", "\nfirst 1\n", "\nwaited 0\n"] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    let output = run(&["--cpus", "1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
 
 /// Check that 20 programs that SIGINT ends while they use `nohz_enter` leave

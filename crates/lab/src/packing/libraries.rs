@@ -19,7 +19,7 @@ pub(super) const UNWINDER: &str = "libgcc_s.so.1";
 /// The library that does so.
 pub(super) const GLIBC: &str = "libc.so.6";
 /// Where a guest's linker, which has no configuration, finds a library of another folder.
-pub(super) const LINKED: &str = "/usr/lib/x86_64-linux-gnu";
+pub(crate) const LINKED: &str = "/usr/lib/x86_64-linux-gnu";
 /// The names of the folder of a program or library in `DT_RPATH` and `DT_RUNPATH`.
 const ORIGINS: [&str; 2] = ["$ORIGIN", "${ORIGIN}"];
 

@@ -279,6 +279,9 @@ impl<'a> Packer<'a> {
         }
         let rpath = Libraries::rpath(of, needs, inherited);
         for name in &needs.libraries {
+            if self.tree.has(&format!("{}/{name}", libraries::LINKED)) {
+                continue; // the experiment's own, or found before
+            }
             match self.libraries.find(name, of, needs, &rpath) {
                 Some(found) => self.library(name, &found, &rpath)?,
                 None if need == Need::IsThere => {}
