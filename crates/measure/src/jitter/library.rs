@@ -4,6 +4,7 @@
 //! They run with the user's privileges, without the file capabilities of noisefloor: `work` drops
 //! them before. A static program (the lab's agent) cannot load libraries.
 
+#[cfg(not(target_feature = "crt-static"))]
 use std::ffi::CStr;
 use std::path::Path;
 use units::Cause;
@@ -12,6 +13,7 @@ use crate::Error;
 
 /// The names of the function, in the order in which they are tried: noisefloor's own, and those of
 /// Intel's TIF, in its source (`tif_workload.c`) and in its README.
+#[cfg(not(target_feature = "crt-static"))]
 const NAMES: [&CStr; 3] = [c"nf_workload", c"nohz_workload", c"tif_workload"];
 
 /// A loaded library. It is never unloaded: it may have left threads or pointers.
