@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod counter;
 mod expected;
+mod figures;
 mod gate;
 mod guest_program;
 mod guests;
