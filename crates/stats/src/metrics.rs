@@ -277,6 +277,7 @@ mod tests {
             cpus: Vec::new(),
             source: None,
             culprits: Vec::new(),
+            own: None,
             eventless: None,
             steal: None,
         }));

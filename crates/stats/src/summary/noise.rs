@@ -130,7 +130,8 @@ impl NoiseSummary {
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
         let source = series.source.map(|source| source.name().to_owned());
-        let own = cpus.iter().all(|cpu| cpu.own.is_some()).then(|| {
+        let is_traced = cpus.iter().all(|cpu| cpu.own.is_some());
+        let own = (is_traced && !cpus.is_empty()).then(|| {
             let elapsed = cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
             let noise = cpus.iter().map(|cpu| cpu.noise_ns).sum();
             OwnCost::of(&culprits, elapsed, noise)

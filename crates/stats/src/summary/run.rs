@@ -275,6 +275,8 @@ mod tests {
                         "prio": 120, "gaps": 1, "ns": 5_000, "noise_ppm": 500_000.0,
                         "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
                 ],
+                "own": {"threads": 0, "gaps": 0, "ns": 0, "ppm": 0.0, "noise_ppm": 0.0,
+                    "max_ns": 0},
             },
             "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
