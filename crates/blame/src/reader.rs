@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::setpriority_process;
@@ -30,6 +31,10 @@ use crate::source::EventSource;
 const HIGHEST: libc::c_int = 99;
 /// The nice value of the highest priority of ordinary tasks.
 const NICEST: i32 = -20;
+
+/// The shortest time between two readings: an alarm that cannot be reset, as of a CPU that went
+/// offline, must not keep a real-time task running.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The source, and the events that were read.
 type Read = (Box<dyn EventSource>, Vec<Lane>);
@@ -65,6 +70,7 @@ impl Reader {
             outrank();
             loop {
                 events.read(&mut lanes);
+                thread::sleep(SHORTEST);
                 if is_ended(&*events, &is_over) {
                     break;
                 }

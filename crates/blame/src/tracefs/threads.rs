@@ -137,7 +137,8 @@ mod tests {
             let looked = thread.spawn(move || {
                 let tid = rustix::thread::gettid().as_raw_pid().try_into().unwrap();
                 threads.look();
-                assert!(threads.is_own(threads.known(&task(tid, "any")).unwrap()));
+                let process = threads.known(&task(tid, "any")).unwrap();
+                assert!(threads.is_own(process));
                 let older = task(tid, "older");
                 assert_eq!(threads.is_spinner(&older, Cpu::new(1)), is_spinner);
                 assert_eq!(threads.process(&older), std::process::id());
