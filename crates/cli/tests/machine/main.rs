@@ -22,9 +22,9 @@ mod printing;
 mod prometheus;
 mod repeat;
 mod run;
-mod shared_folders;
 #[path = "../shared/settings_lock.rs"]
 mod settings_lock;
+mod shared_folders;
 mod slices;
 mod surroundings;
 mod tool;

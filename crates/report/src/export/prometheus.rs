@@ -220,7 +220,7 @@ mod tests {
             blamed.culprits[2] = stranger;
             blamed.events.resize(blamed.culprits.len(), 0);
         }
-        let samples = parsed(&prometheus_text(&recording));
+        let samples = parsed(&prometheus_text(&recording, &Summary::of(&recording)));
         let of = |wanted: &str| {
             let wanted = samples.iter().filter(|(name, ..)| name == wanted);
             wanted.map(|(_, labels, value)| (labels.clone(), *value)).collect::<Vec<_>>()

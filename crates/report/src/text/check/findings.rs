@@ -477,7 +477,10 @@ mod tests {
                 at_most_ns: Nanos::ZERO,
                 unexplained_max_ns: Nanos::ZERO,
             });
-            (finding(&recording, "hypervisor"), crate::text(&recording))
+            (
+                finding(&recording, "hypervisor"),
+                crate::text(&recording, &stats::Summary::of(&recording)),
+            )
         };
         let (found, text) = traced(4_700, 4_730);
         let words = "took 4.7 ms to 4.73 ms from CPU 1";

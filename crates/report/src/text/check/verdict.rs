@@ -58,8 +58,7 @@ fn split(split: &Split, unit: ShareUnit) -> String {
     let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
     let named: Vec<_> = programs.iter().filter(is_large).take(NAMED).collect();
     let names = cut_labels(named.iter().map(|group| &group.name), NAME);
-    let named =
-        named.iter().zip(names).map(|(group, name)| program(group, &name, unit));
+    let named = named.iter().zip(names).map(|(group, name)| program(group, &name, unit));
     let mut named: Vec<String> = named.collect();
     if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
         named.push(format!("{more} more"));
