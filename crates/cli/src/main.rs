@@ -9,6 +9,7 @@
 //!   forwarding     signals to a child process
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
+//!   measured       a recording and its summary
 //!   measuring      shared by the measuring commands: a session, saving, printing
 //!   saved          the history of this machine
 //!   remarks        what a session reports, as messages
@@ -34,6 +35,7 @@ mod inputs;
 mod isolating;
 mod jitter_watcher;
 mod lab;
+mod measured;
 mod measuring;
 mod outcome;
 mod printing;

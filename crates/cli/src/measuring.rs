@@ -1,58 +1,17 @@
 //! Shared by the measuring commands: measuring, reporting and saving.
 
-use std::cell::OnceCell;
-
-use recording::{Doubt, Recording};
+use recording::Doubt;
 use session::Plan;
-use stats::{Limit, Summary};
+use stats::Limit;
 
 use crate::args::Output;
 use crate::destination::Destination;
+use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
 use crate::remarks::Remarks;
 use crate::saved;
 use crate::terminal::Terminal;
-
-/// A recording and its summary. The summary is computed once, when it is first needed: that takes
-/// as long as all that is then done with it.
-pub(crate) struct Measured {
-    recording: Recording,
-    summary: OnceCell<Summary>,
-}
-
-impl Measured {
-    /// A recording whose summary has not been needed so far.
-    pub(crate) fn new(recording: Recording) -> Self {
-        Self { recording, summary: OnceCell::new() }
-    }
-
-    /// The recording.
-    pub(crate) fn recording(&self) -> &Recording {
-        &self.recording
-    }
-
-    /// Its doubts, on which no summary depends.
-    pub(crate) fn doubts_mut(&mut self) -> &mut [Doubt] {
-        &mut self.recording.doubts
-    }
-
-    /// Its summary.
-    pub(crate) fn summary(&self) -> &Summary {
-        self.summary.get_or_init(|| Summary::of(&self.recording))
-    }
-
-    /// Its report.
-    pub(crate) fn text(&self) -> String {
-        ::report::text(&self.recording, self.summary())
-    }
-
-    /// The same as JSON, with the raw series if requested.
-    pub(crate) fn json(&self, with_series: bool) -> Result<String, Failure> {
-        let json = ::report::json(&self.recording, self.summary(), with_series);
-        json.map_err(Failure::bug)
-    }
-}
 
 /// Measures with a progress line; Ctrl-C ends the measurement.
 pub(crate) fn measure(plan: Plan, output: Output) -> Result<Measured, Failure> {

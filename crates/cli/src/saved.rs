@@ -8,7 +8,7 @@ use history::{History, RunNumbers};
 use units::chain;
 
 use crate::args::Output;
-use crate::measuring::Measured;
+use crate::measured::Measured;
 use crate::outcome::Failure;
 use crate::printing::say;
 

@@ -4,6 +4,7 @@ pub(crate) mod boot;
 pub(crate) mod cgroup;
 pub(crate) mod clock;
 pub(crate) mod contradictions;
+pub(crate) mod cpu_lists;
 pub(crate) mod cpus;
 pub(crate) mod irq;
 pub(crate) mod kernel;

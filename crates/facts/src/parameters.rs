@@ -9,7 +9,6 @@
 //! Changes by distributions are not covered here; `boot` also checks the kernel's messages.
 
 pub(crate) mod cpu_list;
-pub(crate) mod cpu_lists;
 pub(crate) mod divider;
 pub(crate) mod inert;
 

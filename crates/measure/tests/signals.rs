@@ -67,7 +67,7 @@ fn signals_stop() {
         raise(signal);
         assert_eq!(stop.is_requested(), !is_hup, "{signal}");
         assert_eq!(Relay::count() - before, if is_hup { 0 } else { 2 }, "{signal}");
-        let mut next = || relay.next(Some(Duration::ZERO)).unwrap();
+        let next = || relay.next(Some(Duration::ZERO)).unwrap();
         for _ in 0..if is_hup { 0 } else { 2 } {
             let received = next().unwrap();
             assert_eq!((received.signal, received.was_sent), (signal, true));

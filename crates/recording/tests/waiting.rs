@@ -32,7 +32,10 @@ fn waits(run: fn(&Path) -> recording::Error) -> (String, String) {
 /// Check that a wait for a reader, and for a writer, is reported, and ends when stopping is requested.
 #[test]
 fn waits_end() {
-    on_file_wait(FileWait { report, is_stopped: || STOP.load(Ordering::Relaxed) });
+    on_file_wait(FileWait {
+        report,
+        signals: || u32::from(STOP.load(Ordering::Relaxed)),
+    });
     let (said, error) = waits(|fifo| write_file(fifo, "text").unwrap_err());
     assert!(said.starts_with("waiting for a reader of the FIFO /"), "{said}");
     assert!(error.contains("interrupted while waiting for a reader"), "{error}");

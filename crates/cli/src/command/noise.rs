@@ -11,7 +11,8 @@ use crate::args::{Limits, Output, Priority, SourceOption, Where, seconds, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, Requirement};
-use crate::measuring::{self, Measured};
+use crate::measured::Measured;
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]

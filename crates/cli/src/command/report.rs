@@ -6,7 +6,8 @@ use crate::args::Output;
 use crate::command::slices::draw;
 use crate::destination::Destination;
 use crate::inputs::load;
-use crate::measuring::{Measured, show};
+use crate::measured::Measured;
+use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]

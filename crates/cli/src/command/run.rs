@@ -16,7 +16,7 @@ use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::forced_end;
 use crate::isolating::Free;
-use crate::measuring::Measured;
+use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
 use crate::remarks::Remarks;

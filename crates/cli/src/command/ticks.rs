@@ -7,7 +7,8 @@ use stats::Summary;
 use units::Nanos;
 
 use crate::args::{Output, Where, seconds};
-use crate::measuring::{Measured, finish};
+use crate::measured::Measured;
+use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 use crate::terminal::Terminal;

@@ -57,7 +57,7 @@ fn restore_in(all: &mut Settings, journal: &str) {
     }
 }
 
-/// The current values, whoever set them.
+/// The current values, also those that another process has set.
 pub(crate) fn raw() -> Settings {
     let mut all = Settings::new();
     for file in files() {

@@ -8,9 +8,9 @@
 //! The result of `isolcpus=managed_irq` is not in any file.
 
 use crate::format::command_line::{CommandLine, Parameter, parse_bool, same_name};
+use crate::group::cpu_lists::{self, cpus, flags};
 use crate::group::tick;
 use crate::parameters;
-use crate::parameters::cpu_lists::{self, cpus, flags};
 use crate::parameters::inert::WhyInert;
 use crate::sources::Sources;
 

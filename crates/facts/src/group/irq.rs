@@ -146,7 +146,8 @@ mod tests {
     fn recorded_permissions() {
         let dir = tempfile::tempdir().unwrap();
         let live = Root::live();
-        crate::record(&live, dir.path()).unwrap();
+        let folder = std::fs::File::open(dir.path()).unwrap();
+        crate::record(&live, dir.path(), folder).unwrap();
         let value = |root: &Root| {
             let fixed = Irq::read(&Sources::read(root)).fixed;
             fixed.value().cloned().map_err(|why| why.code)

@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(parse(&old, "1-3"), Ok("1-3".to_owned()));
     }
 
-    /// Check that the CPUs before the first error are kept.
+    /// Check that the CPUs before the first error remain.
     #[test]
     fn before_the_error() {
         let rejected = NEW.parse("1,3,9,4").unwrap_err();

@@ -367,6 +367,7 @@ mod tests {
         let manifest = Manifest {
             format: 1,
             unreadable: [("/proc/timer_list".to_owned(), refused.clone())].into(),
+            read_only: None,
         };
         let text = serde_json::to_vec(&manifest).unwrap();
         write(machine.path(), MANIFEST, &text);
