@@ -143,7 +143,7 @@ mod tests {
         set_width(40);
         let space = " ".repeat(19);
         let expected = format!(
-            " CPU  a {space} b\n   0  1  {wide}\n\n CPU {space}  c\n   0  {wide}\n"
+            " CPU  a {space} b\n   0  1  {wide}\n\n CPU {space} c\n   0  {wide}\n"
         );
         assert_eq!(table.text(), expected);
     }
