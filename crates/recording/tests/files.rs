@@ -84,7 +84,7 @@ fn saved_then_loaded() {
     let file = dir.path().join("my.json");
     let recording = example();
     for _ in 0..2 {
-        write_file(&file, &recording.to_json().unwrap()).unwrap();
+        write_file(&file, recording.to_json().unwrap()).unwrap();
     }
     assert_eq!(Recording::load(&file).unwrap(), recording);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

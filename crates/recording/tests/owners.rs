@@ -82,12 +82,12 @@ fn links() {
     site.link("shared/folder", "own", OTHER);
     site.link("root-owned", "own/victim", OTHER);
     site.link("behind", "shared/file", 0);
-    site.link("own-name", "own/victim", 0);
-    fs::hard_link(site.path("own-name"), site.path("shared/linked")).unwrap();
+    site.link("roots", "own/victim", 0);
+    fs::hard_link(site.path("roots"), site.path("shared/linked")).unwrap();
     fs::create_dir(site.path("theirs")).unwrap();
     lchown(site.path("theirs"), Some(OTHER), Some(OTHER)).unwrap();
     site.link("theirs/file", "own/victim", OTHER);
-    fs::hard_link(site.path("own-name"), site.path("theirs/linked")).unwrap();
+    fs::hard_link(site.path("roots"), site.path("theirs/linked")).unwrap();
     with_protections_off_and_on(|| {
         for (name, entry, owner) in [
             ("shared/file", "shared/file", "59998"),
@@ -154,8 +154,8 @@ fn fifos() {
     let Some(site) = Site::new("fifos") else { return };
     site.fifo("shared/theirs", OTHER);
     site.fifo("root-owned", OTHER);
-    site.fifo("own-name", 0);
-    fs::hard_link(site.path("own-name"), site.path("shared/linked")).unwrap();
+    site.fifo("roots", 0);
+    fs::hard_link(site.path("roots"), site.path("shared/linked")).unwrap();
     site.fifo("shared/mine", 0);
     with_protections_off_and_on(|| {
         site.is_refused("shared/theirs", "shared/theirs", "59998");

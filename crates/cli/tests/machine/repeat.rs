@@ -287,5 +287,5 @@ fn usage_errors() {
     fs::write(&set, "").unwrap();
     let output = repeat(&["-o", set.to_str().unwrap(), "noise"]);
     assert_eq!(code(&output), 2);
-    assert!(text(&output.stderr).contains("failed to create"));
+    assert!(text(&output.stderr).contains("-o: failed to write "));
 }

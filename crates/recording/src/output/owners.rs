@@ -1,4 +1,4 @@
-//! The owner of a file on the way to an output, and whether it may be used.
+//! The owner of a file on the way to an output, and whether the file may be used.
 //!
 //! A symbolic link redirects the output, and a FIFO gives it to its reader and makes the writer wait. So
 //! neither is used if another user could have placed it: it must belong to root or to this user, and in
@@ -121,7 +121,7 @@ fn refused(path: &Path, entry: &Metadata, why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, text)
 }
 
-/// Whether another user's file of that type has an effect on a process that writes to it. Devices are root's
+/// Whether another user's file of that type has an effect on the process that writes to it. Devices are root's
 /// or, as terminals are, given to a user by root.
 fn redirects(what: FileType) -> bool {
     what.is_symlink() || what.is_fifo()

@@ -18,6 +18,7 @@ use rustix::fs::{
     CWD, Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, mkdirat, openat, readlinkat,
 };
 use rustix::io::Errno;
+use units::chain;
 
 use super::owners::Owners;
 use crate::{Error, Kind};
@@ -239,8 +240,8 @@ impl Walk {
         if self.rest.iter().all(|name| name == ".") {
             return error;
         }
-        let path = self.folder.path.join(name);
-        io::Error::new(error.kind(), Error::new(Kind::Write, &path, error))
+        let (kind, path) = (error.kind(), self.folder.path.join(name));
+        io::Error::new(kind, chain(&Error::new(Kind::Write, &path, error)))
     }
 }
 
