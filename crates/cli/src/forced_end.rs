@@ -51,7 +51,7 @@ fn wait_for_third(relay: &Relay) {
         let first = *first.get_or_insert_with(Instant::now);
         if count >= SIGNALS && first.elapsed() >= AFTER {
             let left = isolate::unrestored().unwrap_or_default();
-            say_without_waiting(&text(&left));
+            say_without_waiting(text(&left));
             // Without the functions of atexit(3), which may wait, too.
             exit(FORCED_END);
         }

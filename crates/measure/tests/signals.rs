@@ -1,7 +1,5 @@
 //! Signals that request a measurement to stop.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::time::Duration;
 
 use measure::{Relay, Stop};

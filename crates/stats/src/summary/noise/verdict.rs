@@ -419,7 +419,7 @@ mod tests {
         assert_eq!((own.groups.len(), own.threads, own.gaps), (1, 2, 2));
         assert_eq!((own.groups[0].name.as_str(), own.groups[0].processes), (OWN, 1));
         let older = serde_json::json!({"programs": {"ns": 0, "ppm": 0.0}});
-        let mut value = serde_json::to_value(&verdict(None)).unwrap();
+        let mut value = serde_json::to_value(verdict(None)).unwrap();
         value["split"] = ["kernel", "hypervisor", "unexplained"].iter().fold(
             older,
             |mut split, part| {
