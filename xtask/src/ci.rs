@@ -105,13 +105,11 @@ fn format(workspace: &Workspace) -> Ending {
 
 /// Builds all programs, with clippy's lints, and the files of guests.
 fn build(workspace: &Workspace, built: &mut Built) -> Ending {
-    let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--all-targets"]);
-    cargo.args(["--no-run", "--locked", "--quiet"]);
-    let has_clippy = lints::deny_warnings(&mut cargo);
+    let mut tests = program::all_tests(workspace);
+    let has_clippy = lints::deny_warnings(&mut tests);
     let (programs, parts) =
-        guest::at_once(|| program::build(&mut cargo), || guest(workspace));
-    match programs {
+        guest::at_once(|| program::build(&mut tests), || guest(workspace));
+    match programs.and_then(|programs| benches(workspace).map(|()| programs)) {
         Ok(programs) => built.programs = programs,
         Err(why) => return Ending::Failed(why),
     }
@@ -121,6 +119,14 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
         Ok(_) if !has_clippy => Ending::Skipped(skipped),
         Ok(text) => Ending::Passed(text),
     }
+}
+
+/// Builds the benchmarks, with clippy's lints: only `make bench` runs them.
+fn benches(workspace: &Workspace) -> Result<(), String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["build", "--workspace", "--benches"]);
+    lints::deny_warnings(cargo.args(["--locked", "--quiet"]));
+    command::run(&mut cargo)
 }
 
 /// The files of guests; nothing on other architectures, where tests of the lab are skipped.

@@ -69,10 +69,7 @@ const TESTS: [&str; 3] = ["truth", "isolation", "noisefloor"];
 
 /// Builds the tests that also run in guests, and the program that they call; returns a report.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
-    let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--all-targets"]);
-    let built = program::build(cargo.args(["--no-run", "--locked", "--quiet"]))?;
-    put_tests(workspace, &built)
+    put_tests(workspace, &program::build(&mut program::all_tests(workspace))?)
 }
 
 /// Copies the tests that also run in guests, and the program that they call, without symbols: a

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::command;
+use crate::workspace::Workspace;
 
 /// A program that cargo built.
 pub(crate) struct Program {
@@ -20,6 +21,15 @@ pub(crate) struct Program {
 
 /// The kind of targets that cargo builds like tests, and that do not run any.
 const BENCH: &str = "bench";
+
+/// The command that builds all tests, examples, and programs that tests run. It is one for all uses,
+/// so that features are the same and nothing is built twice.
+pub(crate) fn all_tests(workspace: &Workspace) -> Command {
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--no-run"]);
+    cargo.args(["--locked", "--quiet"]);
+    cargo
+}
 
 /// Runs a build; returns the programs that it built.
 pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Program>, String> {

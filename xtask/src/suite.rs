@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::program::Program;
 use crate::workspace::Workspace;
-use crate::{command, priority};
+use crate::{command, lints, priority};
 
 /// The test program that runs in parallel with all others.
 const LAB: &str = "cli/lab";
@@ -42,6 +42,8 @@ pub(crate) fn run(
     }
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
+    // With the same compiler as the tests, or all crates would be compiled again.
+    lints::deny_warnings(&mut cargo);
     tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
     lab.hurry();
     tally.result()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use isolate::Setting;
+use isolate::{Retain, Setting};
 use measure::{Received, Relay};
 use signal_hook::low_level::exit;
 
@@ -32,6 +32,8 @@ pub(crate) fn watch(relay: impl Into<Arc<Relay>>) -> Result<(), Failure> {
     let relay = relay.into();
     let thread = Builder::new().name("signals".to_owned()).stack_size(STACK);
     let started = thread.spawn(move || {
+        // A library that the process loads could use them. If that fails, it is not loaded.
+        let _ = isolate::drop_capabilities(Retain::Nothing);
         wait_for_third(&relay);
         // Without handlers, the next signal would end the process at once.
         std::mem::forget(relay);

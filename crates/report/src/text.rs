@@ -269,8 +269,8 @@ mod tests {
              $ sudo noisefloor noise -c 1 -d 60
           3. The most frequent interrupt other than the timer's was virtio1-req.0 (IRQ
              36): 40.2 times a second on CPU 1.
-             Cannot be set: the kernel sets the affinity of this IRQ itself (a managed or
-             per-CPU IRQ).
+             Cannot be set: the kernel sets the affinity of this IRQ itself (a managed
+             or per-CPU IRQ).
              $ cat /proc/irq/36/smp_affinity_list
           4. CPUs 2-7 are isolated or nohz_full. Of these, CPU 7 lost most: 0.0125 %; of
              the others, CPU 1 lost most: 0.200 %.

@@ -13,12 +13,9 @@ fn not_built() {
     let program = clone.path().join("target/release/noisefloor");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     fs::copy(TOOL, &program).unwrap();
-    let experiment: [&[&str]; 3] = [
-        &["lab", "run", "tick-cost"],
-        &["lab", "cost", "--", "true"],
-        &["lab", "check", "tick-cost"],
-    ];
-    for words in experiment {
+    let commands: [&[&str]; 2] =
+        [&["lab", "run", "tick-cost"], &["lab", "cost", "--", "true"]];
+    for words in commands {
         let mut command = Command::new(&program);
         command.args(words).env_remove("NOISEFLOOR_PARTS").env("PATH", clone.path());
         let output = command.env("XDG_CACHE_HOME", clone.path()).output().unwrap();

@@ -195,10 +195,13 @@ fn no_process_is_left() {
         let output = child.wait_with_output().unwrap();
         wait_for(|| started.iter().all(|&pid| is_gone(pid)).then_some(()));
         if end != libc::SIGKILL {
-            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
             let object: Value = serde_json::from_slice(&output.stdout).unwrap();
             let doubts = object["doubts"].as_array().unwrap();
-            assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"));
+            let has = |code: &str| doubts.iter().any(|doubt| doubt["code"] == code);
+            assert!(has("interrupted"), "{doubts:?}");
+            // On a busy machine the processes run long before the measurement begins.
+            let code = if has("nothing_measured") { 4 } else { 0 };
+            assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
         }
     }
 }

@@ -185,6 +185,8 @@ mod tests {
                                   B  static: fixed at build time
           preempt dynamic         A  yes
                                   B  no
+          irq fixed               A  none
+                                  B  36
           virt hypervisor         A  KVM
                                   B  none (bare metal)
           boot parameters         A  root=UUID=... ro quiet divider=10
