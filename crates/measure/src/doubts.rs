@@ -1,7 +1,7 @@
 //! The doubts about a run.
 
 use facts::{Facts, Why};
-use recording::{Code, Doubt, NoiseSpec, Spec};
+use recording::{Code, Doubt, NoiseSpec};
 use units::{Cpu, CpuSet, Nanos, TscHz};
 
 use crate::control::hotplug::Offline;
@@ -45,15 +45,11 @@ pub(crate) fn of_cpus<T>(
 
 /// Adds doubts about CPUs that were offline, and removes those that only suspect it: about threads
 /// that were moved away from them, and about their missing counters.
-pub(crate) fn replace_suspicions(
-    doubts: &mut Vec<Doubt>,
-    offline: &[Offline],
-    spec: &Spec,
-) {
+pub(crate) fn replace_suspicions(doubts: &mut Vec<Doubt>, offline: &[Offline]) {
     let cpus: CpuSet = offline.iter().map(Offline::cpu).collect();
     let suspects = [Code::Migrated, Code::CounterReset];
     doubts.retain(|doubt| !(suspects.contains(&doubt.code) && doubt.is_about(&cpus)));
-    doubts.extend(offline.iter().map(|offline| offline.doubt(spec)));
+    doubts.extend(offline.iter().map(Offline::doubt));
 }
 
 /// Doubts of the clock: its frequency before and over the run, the kernel's calibration at boot,

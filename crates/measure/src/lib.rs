@@ -180,7 +180,7 @@ pub fn run(
         false => measure(spec, facts, watch, &mut doubts)?,
     };
     let offline = hotplug.map(|hotplug| hotplug.end(&spec.cpus())).unwrap_or_default();
-    doubts::replace_suspicions(&mut doubts, &offline, spec);
+    doubts::replace_suspicions(&mut doubts, &offline);
     doubts.extend(omitted_cpus(spec, facts));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));

@@ -15,7 +15,7 @@ use std::thread::{Builder, JoinHandle};
 
 use facts::Root;
 use isolate::Retain;
-use recording::{Code, Doubt, Spec};
+use recording::{Code, Doubt};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
@@ -129,15 +129,15 @@ impl Offline {
         self.cpu
     }
 
-    /// The doubt of a measurement with that specification.
-    pub(crate) fn doubt(&self, spec: &Spec) -> Doubt {
+    /// The doubt of a measurement.
+    pub(crate) fn doubt(&self) -> Doubt {
         let periods: Vec<String> =
             self.periods.iter().map(|(from, until)| period(*from, *until)).collect();
         let text = format!(
-            "CPU {}: it was offline {}: {}",
+            "CPU {}: it was offline {}: the kernel ran its threads on other CPUs then and, if they \
+             were pinned, later, so that its numbers are incomplete or those of another CPU",
             self.cpu,
-            periods.join(", and "),
-            consequence(spec)
+            periods.join(", and ")
         );
         Doubt::new(Code::Offline, text)
     }
@@ -153,29 +153,6 @@ fn period(from: Option<Nanos>, until: Option<Nanos>) -> String {
         (Some(from), None) => format!("from {} to the end", seconds(from)),
         (None, Some(until)) => format!("until {}", seconds(until)),
         (None, None) => "at the end".to_owned(),
-    }
-}
-
-fn consequence(spec: &Spec) -> &'static str {
-    match spec {
-        Spec::Ticks(_) | Spec::Guests(_) | Spec::Wakers(_) => {
-            "what happened then is not counted"
-        }
-        Spec::Run(_) | Spec::Program(_) => {
-            "the kernel ran the program on other CPUs then, and perhaps later"
-        }
-        Spec::Noise(_)
-        | Spec::Check(_)
-        | Spec::Calls(_)
-        | Spec::Latency(_)
-        | Spec::NohzTest(_)
-        | Spec::NohzStress(_)
-        | Spec::Jitter(_)
-        | Spec::Slices(_)
-        | Spec::Imported(_) => {
-            "the kernel moved the measuring thread to another CPU, and later numbers are \
-             not those of this CPU"
-        }
     }
 }
 
