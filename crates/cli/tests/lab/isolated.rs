@@ -82,9 +82,9 @@ fn isolated() {
     let once =
         &["--skip", "spinning::", "--skip", "state::", "--skip", "what_brings_it_back"];
     run_all([
-        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", &[]),
-        (OLD, "NOISEFLOOR_TEST_KILLS=20", &["kills::"]),
-        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20", once),
+        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20 NOISEFLOOR_TEST_STORMS=11", &[]),
+        (OLD, "NOISEFLOOR_TEST_KILLS=20 NOISEFLOOR_TEST_STORMS=11", &["kills::"]),
+        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=20 NOISEFLOOR_TEST_STORMS=11", once),
     ]);
 }
 
