@@ -16,6 +16,9 @@ use crate::guest::boot::Ended;
 use crate::guest::command_line::{ANSWER, Engine};
 use crate::guest::request::Request;
 
+/// The guest's memory: tests are large, and some copy the program that they call.
+const MEMORY_MIB: u32 = 512;
+
 /// A program, and the guest that it runs in.
 #[derive(Debug, Clone)]
 pub struct Program<'a> {
@@ -41,6 +44,7 @@ impl Program<'_> {
         let mut request = Request::new(Task::Program(arguments));
         self.params.clone_into(&mut request.params);
         request.machine.cpus = self.cpus;
+        request.machine.memory_mib = MEMORY_MIB;
         if let Some(cpu) = self.cpu {
             cpu.clone_into(&mut request.machine.cpu);
         }
