@@ -31,9 +31,11 @@ fn main() -> Result<(), String> {
     let headers = variable("DEP_BPF_INCLUDE")?;
     let define =
         format!("-D__TARGET_ARCH_{}", architecture(&variable("CARGO_CFG_TARGET_ARCH")?));
+    // The folder of the headers is this machine's.
+    let renamed = format!("-fdebug-prefix-map={headers}=libbpf");
     for name in SOURCES {
         let mut clang = Command::new("clang");
-        clang.args(FLAGS).args([&define, "-I", &headers]);
+        clang.args(FLAGS).args([&define, &renamed, "-I", &headers]);
         clang
             .arg(format!("src/bpf/{name}.bpf.c"))
             .arg("-o")
