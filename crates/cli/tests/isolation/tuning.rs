@@ -12,6 +12,8 @@ use crate::kills::{journal, wait_for};
 use crate::settings::{self, Settings};
 use crate::{alone, output, text, tool};
 
+/// The attempts to kill a run while settings are changed.
+const KILLS: u32 = 20;
 /// The settings that a child of this test changes, separated by commas.
 const TUNINGS: &str = "NOISEFLOOR_TEST_TUNINGS";
 const FEATURE: &str = "WAKEUP_PREEMPTION=off";
@@ -153,11 +155,15 @@ fn steps() {
         assert!(step["slice_ratio"].is_f64() && step["differs"].is_boolean(), "{step}");
     }
 
-    let mut killed = run("1000", "1000").stderr(Stdio::null()).spawn().unwrap();
-    wait_for(is_changed);
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-    assert!(is_changed());
+    // On a slow machine, a variant may have ended by the time at which its run is killed.
+    let is_left = (0..KILLS).any(|_| {
+        let mut killed = run("1000", "1000").stderr(Stdio::null()).spawn().unwrap();
+        wait_for(is_changed);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        is_changed()
+    });
+    assert!(is_left);
     let restore = tool(&["restore"]).env("NOISEFLOOR_STATE", state.path()).status();
     assert!(restore.unwrap().success() && !is_changed());
 }
