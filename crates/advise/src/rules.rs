@@ -145,19 +145,10 @@ fn avoid_loss(facts: &Facts, verdict: &Verdict, cpu: Cpu) -> Option<Action> {
 /// What keeps other programs off a CPU: a partition now, else isolated CPUs at the next boot.
 fn keep_programs_off(facts: &Facts, cpu: Cpu) -> Option<Action> {
     let online = facts.cpus.online.get()?;
-    match online.len() > 1 && can_partition(facts) {
+    match online.len() > 1 && facts.can_partition() {
         true => Some(Action::Partition(cpu)),
         false => isolate_at_boot(facts, online),
     }
-}
-
-/// Whether an isolated cpuset partition can be created: since 6.1, and before 6.15 only if no worker
-/// of the kernel is restricted to some CPUs, as `isolate` requires.
-fn can_partition(facts: &Facts) -> bool {
-    let has_group = facts.cgroup.partitions.get().is_some();
-    let is_unrestricted = || facts.set_apart().is_empty();
-    let since = |minor| facts.kernel_at_least(6, minor) == Some(true);
-    has_group && since(1) && (since(15) || is_unrestricted())
 }
 
 /// `isolcpus=` for all CPUs except for one; `None` if the kernel may not have it.

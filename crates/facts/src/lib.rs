@@ -144,6 +144,15 @@ impl Facts {
         groups.into_iter().flatten().flat_map(CpuSet::iter).collect()
     }
 
+    /// Whether an isolated cpuset partition can be created: since 6.1, and before 6.15 only if no
+    /// worker of the kernel is restricted to some CPUs.
+    pub fn can_partition(&self) -> bool {
+        let has_group = self.cgroup.partitions.get().is_some();
+        let is_unrestricted = || self.set_apart().is_empty();
+        let since = |minor| self.kernel_at_least(6, minor) == Some(true);
+        has_group && since(1) && (since(15) || is_unrestricted())
+    }
+
     /// The facts with invalid file contents: a tree that has any is damaged, or not a recorded
     /// tree.
     pub fn garbage(&self) -> Vec<Entry> {

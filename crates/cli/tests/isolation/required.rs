@@ -8,8 +8,7 @@ use crate::{alone, cpu, output, settings, text};
 
 /// Whether a partition can be created here, according to the facts.
 fn can_partition() -> bool {
-    let facts = facts::Facts::read(&facts::Root::live());
-    facts.cgroup.partitions.get().is_some() && facts.kernel_at_least(6, 1) == Some(true)
+    facts::Facts::read(&facts::Root::live()).can_partition()
 }
 
 /// `run` of this test's own program, as guests have no other, with these options: whether it was
