@@ -64,8 +64,10 @@ fn put_all(
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The tests that also run in guests, and the program that they call.
-const TESTS: [&str; 3] = ["truth", "isolation", "noisefloor"];
+/// The tests that also run in guests.
+const TESTS: [&str; 2] = ["truth", "isolation"];
+/// The program that they call.
+const TOOL: &str = "noisefloor";
 
 /// Builds the tests that also run in guests, and the program that they call; returns a report.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
@@ -78,14 +80,14 @@ pub(crate) fn put_tests(
     workspace: &Workspace,
     programs: &[Program],
 ) -> Result<String, String> {
-    let is_wanted = |program: &&Program| {
-        let is_tool = program.name == "noisefloor" && !program.is_test;
-        is_tool || program.is_test && TESTS[..2].contains(&program.name.as_str())
+    let is_wanted = |program: &&Program| match program.is_test {
+        true => TESTS.contains(&program.name.as_str()),
+        false => program.name == TOOL,
     };
     let small = workspace.target.join("lab/small");
     let mut stripped = Vec::new();
     for program in programs.iter().filter(is_wanted) {
-        let name = format!("noisefloor-{}", program.name.replace("noisefloor", "tool"));
+        let name = format!("noisefloor-{}", program.name.replace(TOOL, "tool"));
         let file = small.join(&name);
         fs::create_dir_all(&small)
             .map_err(|error| format!("{}: {error}", small.display()))?;

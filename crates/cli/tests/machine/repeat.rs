@@ -196,20 +196,31 @@ fn ctrl_c_ends_the_runs() {
     assert!(saved.iter().all(|file| file.ends_with(".json")), "{saved:?}");
 }
 
-/// Check that Ctrl-C ends the command that prepares a run, as an interruption and not as a failure.
-#[test]
-fn ctrl_c_ends_the_preparation() {
-    let _turn = turn();
+/// The output of `repeat` with these options and this run if Ctrl-C ends it while `SCRIPT`, a word
+/// of theirs, sleeps.
+fn interrupted(words: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
-    let prepare = format!("touch {}; exec sleep 30", begun.display());
-    let child = spawn(&["repeat", "-n", "2", "--prepare", &prepare, "run", "true"]);
+    let script = format!("touch {}; exec sleep 30", begun.display());
+    let words =
+        words.iter().map(|&word| if word == SCRIPT { script.as_str() } else { word });
+    let child =
+        spawn(&["repeat", "-n", "2"].into_iter().chain(words).collect::<Vec<_>>());
     let begin = Instant::now();
     while !begun.exists() && begin.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));
     }
     signal(&child, libc::SIGINT);
-    let output = child.wait_with_output().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+const SCRIPT: &str = "SCRIPT";
+
+/// Check that Ctrl-C ends the command that prepares a run, as an interruption and not as a failure.
+#[test]
+fn ctrl_c_ends_the_preparation() {
+    let _turn = turn();
+    let output = interrupted(&["--prepare", SCRIPT, "run", "true"]);
     assert_eq!(code(&output), 4, "{}", text(&output.stderr));
 }
 
@@ -218,16 +229,7 @@ fn ctrl_c_ends_the_preparation() {
 #[test]
 fn nothing_is_complete() {
     let _turn = turn();
-    let folder = tempfile::tempdir().unwrap();
-    let begun = folder.path().join("begun");
-    let script = format!("touch {}; exec sleep 30", begun.display());
-    let child = spawn(&["repeat", "-n", "2", "run", "sh", "-c", &script]);
-    let begin = Instant::now();
-    while !begun.exists() && begin.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    signal(&child, libc::SIGINT);
-    let output = child.wait_with_output().unwrap();
+    let output = interrupted(&["run", "sh", "-c", SCRIPT]);
     assert_eq!(code(&output), 4, "{}", text(&output.stderr));
     let said = "noisefloor: nothing to report: the runs ended before one was complete\n";
     assert_eq!(
