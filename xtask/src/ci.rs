@@ -109,7 +109,7 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     let has_clippy = lints::deny_warnings(&mut tests);
     let (programs, parts) =
         guest::at_once(|| program::build(&mut tests), || guest(workspace));
-    match programs.and_then(|programs| benches(workspace).map(|()| programs)) {
+    match programs {
         Ok(programs) => built.programs = programs,
         Err(why) => return Ending::Failed(why),
     }
@@ -119,14 +119,6 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
         Ok(_) if !has_clippy => Ending::Skipped(skipped),
         Ok(text) => Ending::Passed(text),
     }
-}
-
-/// Builds the benchmarks, with clippy's lints: only `make bench` runs them.
-fn benches(workspace: &Workspace) -> Result<(), String> {
-    let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["build", "--workspace", "--benches"]);
-    lints::deny_warnings(cargo.args(["--locked", "--quiet"]));
-    command::run(&mut cargo)
 }
 
 /// The files of guests; nothing on other architectures, where tests of the lab are skipped.
