@@ -20,6 +20,7 @@ use signal_hook::consts::{
 };
 use signal_hook::low_level::signal_name;
 
+use recording::{Code, Doubt};
 use units::Nanos;
 
 use crate::forced_end::FORCED_END;
@@ -29,6 +30,8 @@ use crate::printing;
 
 /// Set for the supervised process, to its supervisor's number.
 const SUPERVISOR: &str = "NOISEFLOOR_SUPERVISOR";
+/// Set for it, to the reason why its CPU is not isolated as requested.
+const NOT_ISOLATED: &str = "NOISEFLOOR_NOT_ISOLATED";
 /// The byte that a supervised process sends before it ends by itself,
 const ENDED: u8 = b'.';
 /// and the one before it is killed because a library does not return.
@@ -40,6 +43,12 @@ const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIG
 pub(crate) fn is_supervised() -> bool {
     let supervisor = env::var(SUPERVISOR).ok().and_then(|number| number.parse().ok());
     supervisor == Some(parent_id())
+}
+
+/// The doubt about a measurement whose CPU the supervisor could not isolate as requested.
+pub(crate) fn not_isolated() -> Option<Doubt> {
+    let why = env::var(NOT_ISOLATED).ok().filter(|_| is_supervised())?;
+    Some(Doubt::new(Code::NotIsolated, why))
 }
 
 /// The main function of a supervised process; it reports its end, successful or not.
@@ -80,14 +89,15 @@ impl Supervisor {
     }
 
     /// Starts noisefloor again, supervised, with the same arguments and at most one more, and waits
-    /// for it.
+    /// for it. `doubt`: that its CPU is not isolated as requested.
     pub(crate) fn watch_over(
         mut self,
         library: &Path,
         more: Option<&str>,
+        doubt: Option<&Doubt>,
     ) -> Result<Outcome, Failure> {
         let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
-        let mut child = start(its_end, more)?;
+        let mut child = start(its_end, more, doubt)?;
         let ended = self.0.until_ended(&mut child, None).map_err(Failure::refused)?;
         let status = ended.ok_or_else(|| Failure::bug("a wait without a limit ended"))?;
         if status.signal().is_some_and(is_forwarded) && self.0.is_interrupted() {
@@ -107,10 +117,15 @@ fn is_forwarded(signal: i32) -> bool {
     [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2].contains(&signal)
 }
 
-fn start(its_end: UnixStream, more: Option<&str>) -> Result<Child, Failure> {
+fn start(
+    its_end: UnixStream,
+    more: Option<&str>,
+    doubt: Option<&Doubt>,
+) -> Result<Child, Failure> {
     let mut command = own_program();
     command.args(env::args_os().skip(1)).args(more);
     command.env(SUPERVISOR, std::process::id().to_string());
+    command.env_remove(NOT_ISOLATED).envs(doubt.map(|doubt| (NOT_ISOLATED, &doubt.text)));
     command.stdin(OwnedFd::from(its_end));
     start_again(&mut command)
 }

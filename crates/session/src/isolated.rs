@@ -54,7 +54,7 @@ impl Isolated {
     }
 
     /// The doubt about a measurement whose CPUs are not isolated as requested.
-    pub(crate) fn doubt(&self) -> Option<Doubt> {
+    pub fn doubt(&self) -> Option<Doubt> {
         let failures = self.isolation.as_ref()?.refused();
         let text = format!(
             "CPU {} was not isolated as requested: {}; hint: --require makes that an error",

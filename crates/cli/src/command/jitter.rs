@@ -136,7 +136,8 @@ fn supervise(
     let claimed = Plan { access: Access::Shared, ..plan }.claim(&mut remarks)?;
     let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
     let isolated = claimed.isolate(&mut remarks)?;
-    let outcome = supervisor.watch_over(library, again.as_deref());
+    let outcome =
+        supervisor.watch_over(library, again.as_deref(), isolated.doubt().as_ref());
     isolated.end(&mut remarks);
     outcome
 }
@@ -155,7 +156,8 @@ fn measure(
     if args.tests.is_some() && args.duration().is_some() {
         watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
-    let recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
+    let mut recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
+    recording.doubts.extend(supervisor::not_isolated());
     let measured = Measured::new(recording);
     let saved_to = args.saved.destination();
     let outcome = measuring::finish(&measured, saved_to, output, || close(&measured));

@@ -264,6 +264,27 @@ fn no_complete_test() {
     }
 }
 
+/// Check that the doubt about a CPU that is not isolated as requested is in the result of a library,
+/// too, whose process has isolated nothing itself.
+#[test]
+fn libraries_have_the_doubt() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let tool = public_tool(dir.path());
+    let libraries = Libraries(dir);
+    let source = "void nf_workload(void) { for (volatile int i = 0; i < 1000; i++); }";
+    let Some(library) = libraries.c("loop", source) else { return };
+    let mut command = unprivileged(&tool);
+    command.args(few(&["--wait", "--json", "--irqs", "--partition", "--workload"]));
+    let output = command.arg(exec(&library)).output().unwrap();
+    let object: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    let doubts = object["doubts"].as_array().unwrap();
+    let found = doubts.iter().find(|doubt| doubt["code"] == "not_isolated");
+    let said = found.unwrap_or_else(|| panic!("{doubts:?}"))["text"].as_str().unwrap();
+    assert!(said.contains("was not isolated as requested: "), "{said}");
+}
+
 /// Check that a library has no capability of the program's file, in no thread of its process,
 /// neither when it is loaded nor when it runs, and that it is a real-time task.
 #[test]
