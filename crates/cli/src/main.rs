@@ -13,6 +13,7 @@
 //!   measuring      shared by the measuring commands: a session, saving, printing
 //!   saved          the history of this machine
 //!   remarks        what a session reports, as messages
+//!   inputs         the files that a command reads
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage: usage errors
 //!   printing       output to standard output and standard error
