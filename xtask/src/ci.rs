@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::program::{self, Program};
 use crate::suite::Lab;
 use crate::workspace::Workspace;
-use crate::{bytes, command, fuzz, guest, header, layers, lints, suite, words};
+use crate::{bytes, command, compiler, fuzz, guest, header, layers, suite, words};
 
 /// How a check ended, with a summary or a reason.
 enum Ending {
@@ -43,7 +43,6 @@ const CHECKS: &[(&str, Check)] = &[
         suite::run(workspace, &built.programs, &mut built.lab).into()
     }),
     ("bytes", |workspace, _| bytes(workspace)),
-    ("documentation", |_, _| documentation()),
     ("fuzz", |workspace, _| fuzz(workspace)),
     ("lab", |_, built| built.lab.end().into()),
 ];
@@ -103,10 +102,12 @@ fn format(workspace: &Workspace) -> Ending {
     Ending::Failed(format!("cargo fmt would change {}", wrong.join(" and ")))
 }
 
-/// Builds all programs, with clippy's lints, and the files of guests.
+/// Builds all programs, with clippy's lints and the documentation, and the files of guests.
 fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     let mut tests = program::all_tests(workspace);
-    let has_clippy = lints::deny_warnings(&mut tests);
+    if let Err(why) = compiler::check_all(&mut tests, workspace) {
+        return Ending::Failed(why);
+    }
     let (programs, parts) =
         guest::at_once(|| program::build(&mut tests), || guest(workspace));
     match programs {
@@ -116,7 +117,7 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     let skipped = "skipped: clippy is not installed".to_owned();
     match guest::put_tests(workspace, &built.programs).and(parts) {
         Err(why) => Ending::Failed(why),
-        Ok(_) if !has_clippy => Ending::Skipped(skipped),
+        Ok(_) if !compiler::has_clippy() => Ending::Skipped(skipped),
         Ok(text) => Ending::Passed(text),
     }
 }
@@ -151,13 +152,6 @@ fn bytes(workspace: &Workspace) -> Ending {
         return Ending::Skipped("skipped: not a git clone".to_owned());
     }
     bytes::run(workspace).into()
-}
-
-fn documentation() -> Ending {
-    let mut cargo = command::cargo();
-    cargo.args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
-    cargo.env("RUSTDOCFLAGS", "-D warnings");
-    command::run(&mut cargo).map(|()| String::new()).into()
 }
 
 fn fuzz(workspace: &Workspace) -> Ending {

@@ -7,11 +7,11 @@ mod bytes;
 mod ci;
 mod circles;
 mod command;
+mod compiler;
 mod fuzz;
 mod guest;
 mod header;
 mod layers;
-mod lints;
 mod priority;
 mod program;
 mod prose;
@@ -47,6 +47,9 @@ usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     if rustc::is_asked_for() {
         return rustc::run();
+    }
+    if compiler::is_asked_for() {
+        return compiler::run();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::program::Program;
 use crate::workspace::Workspace;
-use crate::{command, lints, priority};
+use crate::{command, compiler, priority};
 
 /// The test program that runs in parallel with all others.
 const LAB: &str = "cli/lab";
@@ -43,7 +43,7 @@ pub(crate) fn run(
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
     // With the same compiler as the tests, or all crates would be compiled again.
-    lints::deny_warnings(&mut cargo);
+    compiler::check_all(&mut cargo, workspace)?;
     tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
     lab.hurry();
     tally.result()
