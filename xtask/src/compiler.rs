@@ -19,6 +19,8 @@ const CLIPPY: &str = "clippy-driver";
 /// Its options, each followed by this text (`src/driver.rs` of clippy).
 const OPTIONS: &str = "CLIPPY_ARGS";
 const SEPARATOR: &str = "__CLIPPY_HACKERY__";
+/// The arguments of rustc that rustdoc does not have, or that mean something else there.
+const OF_RUSTC: [&str; 4] = ["-C", "--emit=", "--json=", "--test"];
 /// Set if cargo calls this program, to the folder for documentation.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_DOCUMENTS";
 
@@ -94,16 +96,16 @@ fn failure(mut command: Command) -> Option<ExitCode> {
     }
 }
 
-/// The command that documents what rustc compiles with these arguments; `None` for tests, examples,
-/// build scripts and questions about the compiler.
+/// The command that documents a crate or program, if rustc compiles its unit tests with these
+/// arguments: each of them has those, while itself it may be compiled for guests only.
 fn rustdoc(arguments: &[OsString], folder: &Path) -> Option<Command> {
     let is_test = arguments.iter().any(|word| word == "--test");
     let of = |root: &str| arguments.iter().any(|word| Path::new(word).ends_with(root));
     let mut command = Command::new("rustdoc");
     match (of("src/lib.rs"), of("src/main.rs")) {
-        (true, _) if !is_test => command.arg("--out-dir").arg(folder.join("crates")),
-        // As cargo does: nobody uses parts of a program. Its name may be that of a crate.
-        (_, true) if !is_test => {
+        (true, _) if is_test => command.arg("--out-dir").arg(folder.join("crates")),
+        // As cargo does. A crate may have the same name.
+        (_, true) if is_test => {
             command.arg("--document-private-items");
             command.arg("--out-dir").arg(folder.join("programs"))
         }
@@ -114,7 +116,7 @@ fn rustdoc(arguments: &[OsString], folder: &Path) -> Option<Command> {
         let text = argument.to_string_lossy();
         if text == "-C" || text == "--out-dir" {
             rest.next();
-        } else if !["-C", "--emit=", "--json="].iter().any(|own| text.starts_with(own)) {
+        } else if !OF_RUSTC.iter().any(|own| text.starts_with(own)) {
             command.arg(argument);
         }
     }
@@ -138,15 +140,17 @@ mod tests {
             let words: Vec<&OsStr> = command.get_args().collect();
             Some(words.join(OsStr::new(" ")).into_string().unwrap())
         };
-        let line = "--crate-name units crates/units/src/lib.rs --json=artifacts --crate-type lib \
+        let line = "--crate-name units crates/units/src/lib.rs --json=artifacts \
                     --emit=dep-info,link -C opt-level=1 -Cmetadata=1f --out-dir /t --extern a=/t/a";
-        let kept = "--out-dir /d/crates --crate-name units crates/units/src/lib.rs --crate-type lib \
+        let kept = "--out-dir /d/crates --crate-name units crates/units/src/lib.rs \
                     --extern a=/t/a -D warnings";
-        assert_eq!(of(line).as_deref(), Some(kept));
-        assert_eq!(of(&format!("{line} --test")), None);
+        assert_eq!(of(&format!("{line} --test")).as_deref(), Some(kept));
+        assert_eq!(of(line), None);
         let program = "--document-private-items --out-dir /d/programs xtask/src/main.rs -D warnings";
-        assert_eq!(of("xtask/src/main.rs").as_deref(), Some(program));
-        for other in ["crates/blame/build.rs", "crates/lab/examples/boot.rs", "-vV"] {
+        assert_eq!(of("xtask/src/main.rs --test").as_deref(), Some(program));
+        for other in
+            ["crates/blame/build.rs", "crates/cli/tests/lab/main.rs --test", "-vV"]
+        {
             assert_eq!(of(other), None, "{other}");
         }
     }
