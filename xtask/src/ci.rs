@@ -110,7 +110,7 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     }
     let (programs, parts) =
         guest::at_once(|| program::build(&mut tests), || guest(workspace));
-    match programs {
+    match programs.and_then(|programs| benches(&mut tests).map(|()| programs)) {
         Ok(programs) => built.programs = programs,
         Err(why) => return Ending::Failed(why),
     }
@@ -120,6 +120,12 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
         Ok(_) if !compiler::has_clippy() => Ending::Skipped(skipped),
         Ok(text) => Ending::Passed(text),
     }
+}
+
+/// Builds the benchmarks, too, by the same command, whose profile is another one than that of
+/// `cargo build`.
+fn benches(tests: &mut Command) -> Result<(), String> {
+    command::output(tests.arg("--benches")).map(drop)
 }
 
 /// The files of guests; nothing on other architectures, where tests of the lab are skipped.

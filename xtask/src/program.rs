@@ -22,12 +22,12 @@ pub(crate) struct Program {
 /// The kind of targets that cargo builds like tests, and that do not run any.
 const BENCH: &str = "bench";
 
-/// The command that builds all tests, examples, benchmarks, and programs that tests run. It is one for
-/// all uses, so that features are the same and nothing is built twice.
+/// The command that builds all tests, examples, and programs that tests run. It is one for all uses,
+/// so that features are the same and nothing is built twice.
 pub(crate) fn all_tests(workspace: &Workspace) -> Command {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["test", "--workspace", "--no-run"]);
-    cargo.args(["--all-targets", "--locked", "--quiet"]);
+    cargo.args(["--locked", "--quiet"]);
     cargo
 }
 
