@@ -122,8 +122,8 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     }
 }
 
-/// Builds the benchmarks, too, by the same command, whose profile is another one than that of
-/// `cargo build`.
+/// Builds the benchmarks, too, by the same command: `cargo build` has another profile, and would
+/// compile every crate again.
 fn benches(tests: &mut Command) -> Result<(), String> {
     command::output(tests.arg("--benches")).map(drop)
 }

@@ -7,12 +7,11 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::command;
 use crate::workspace::Workspace;
+use crate::{command, guest};
 
 /// The compiler that also checks lints.
 const CLIPPY: &str = "clippy-driver";
@@ -29,10 +28,10 @@ pub(crate) fn check_all(
     cargo: &mut Command,
     workspace: &Workspace,
 ) -> Result<(), String> {
-    // The build replaces this program.
+    // The build may replace this program.
     let copy = workspace.target.join("tmp/compiler");
     let own = env::current_exe().map_err(|error| format!("xtask: {error}"))?;
-    put(&own, &copy).map_err(|error| format!("{}: {error}", copy.display()))?;
+    guest::put(&own, &copy)?;
     cargo.env("RUSTC_WORKSPACE_WRAPPER", copy);
     cargo.env(VARIABLE, workspace.target.join("tmp/documentation"));
     if has_clippy() {
@@ -40,17 +39,6 @@ pub(crate) fn check_all(
         cargo.env(OPTIONS, options.concat());
     }
     Ok(())
-}
-
-/// Copies this program, unless a build that uses it has done so: a running one cannot be written to.
-fn put(own: &Path, copy: &Path) -> std::io::Result<()> {
-    if fs::read(copy).ok() == Some(fs::read(own)?) {
-        return Ok(());
-    }
-    fs::create_dir_all(copy.parent().unwrap_or(copy))?;
-    let new = copy.with_extension("new");
-    fs::copy(own, &new)?;
-    fs::rename(new, copy)
 }
 
 /// Whether clippy is installed.

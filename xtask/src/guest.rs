@@ -191,7 +191,7 @@ fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
 
 /// Copies a file if the copy differs; returns a report with its length. The copy is renamed into
 /// place, so that a starting guest reads either the old file or the new one.
-fn put(from: &Path, to: &Path) -> Result<String, String> {
+pub(crate) fn put(from: &Path, to: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", to.display());
     let new = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let report = |what: &str| format!("{}: {} bytes, {what}", to.display(), new.len());

@@ -1,6 +1,6 @@
 //! Kernels that are built from Debian's source, in guests. One minimal kernel is built by every run of
-//! these tests with an empty cache; with `NOISEFLOOR_TEST_ALL`, several, of which the lean ones take
-//! ten minutes of CPU time each.
+//! these tests with an empty cache; with `NOISEFLOOR_TEST_ALL`, several, also lean ones, which take
+//! longer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn can_build(test: &str) -> Option<Site> {
     Site::new()
 }
 
-/// The name of a minimal kernel with those options; a minute or two of CPU time.
+/// The name of a minimal kernel with those options.
 pub(crate) fn tiny(options: &str) -> String {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/tiny.config");
     format!("build:debian:6.1,none,{config}{options}")
