@@ -122,10 +122,10 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
     }
 }
 
-/// Builds the benchmarks, too, by the same command: `cargo build` has another profile, and would
-/// compile every crate again.
+/// Builds the benchmarks, too, by the same command and with all else: `cargo build` has another
+/// profile, and only the benchmarks have other features, so that both compile every crate again.
 fn benches(tests: &mut Command) -> Result<(), String> {
-    command::output(tests.arg("--benches")).map(drop)
+    command::output(tests.arg("--all-targets")).map(drop)
 }
 
 /// The files of guests; nothing on other architectures, where tests of the lab are skipped.
