@@ -4,7 +4,7 @@
 //! no nightly) and libFuzzer, for an explicit target, so that build scripts and macros
 //! are compiled without them, and are those of the workspace's other builds. Inputs start from
 //! recorded files (`fixtures/`, golden recordings) and from `fuzz/seeds/`. The same seed makes
-//! the same inputs, so that a check is repeatable.
+//! the same inputs, and their number, not the time, ends a target: every machine tries the same.
 //!
 //! Memory errors are not detected: there is no address sanitizer in stable Rust, and no unsafe
 //! code in the fuzzed crates.
@@ -62,11 +62,14 @@ const COVERAGE: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
+/// Number of inputs for each target if no limit is given: a few seconds.
+const RUNS: u64 = 5_000;
+
 /// The options of `fuzz`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    runs: u64,
-    seconds: u64,
+    runs: Option<u64>,
+    seconds: Option<u64>,
     seed: u64,
     keep: bool,
     only: Vec<String>,
@@ -74,7 +77,7 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { runs: 300_000, seconds: 2, seed: 1, keep: false, only: Vec::new() }
+        Self { runs: None, seconds: None, seed: 1, keep: false, only: Vec::new() }
     }
 }
 
@@ -90,8 +93,8 @@ impl Plan {
             };
             match option {
                 "--keep" => plan.keep = true,
-                "--runs" => plan.runs = number(value()?)?,
-                "--seconds" => plan.seconds = number(value()?)?,
+                "--runs" => plan.runs = Some(number(value()?)?),
+                "--seconds" => plan.seconds = Some(number(value()?)?),
                 "--seed" => plan.seed = number(value()?)?,
                 "--target" => plan.only.push((*value()?).to_owned()),
                 _ => return Err(format!("unknown option '{option}'")),
@@ -102,6 +105,14 @@ impl Plan {
             Some(name) => Err(format!("unknown fuzz target '{name}'")),
             None => Ok(plan),
         }
+    }
+
+    /// The limits, as options of libFuzzer.
+    fn limits(&self) -> Vec<String> {
+        let runs = self.runs.or(self.seconds.is_none().then_some(RUNS));
+        let runs = runs.map(|runs| format!("-runs={runs}"));
+        let seconds = self.seconds.map(|seconds| format!("-max_total_time={seconds}"));
+        runs.into_iter().chain(seconds).collect()
     }
 
     fn includes(&self, target: &Target) -> bool {
@@ -165,8 +176,7 @@ fn run_target(
     let artifacts = folder(workspace.root.join("fuzz/artifacts").join(name))?;
     let binary = binaries.join(name);
     let output = Command::new(&binary)
-        .arg(format!("-runs={}", plan.runs))
-        .arg(format!("-max_total_time={}", plan.seconds))
+        .args(plan.limits())
         .arg(format!("-seed={}", plan.seed))
         .arg(format!("-max_len={}", target.length_max))
         .arg("-timeout=10")
@@ -298,9 +308,14 @@ mod tests {
     #[test]
     fn options() {
         let plan = Plan::parse(&["--runs", "5", "--target", "config", "--keep"]).unwrap();
-        assert_eq!((plan.runs, plan.keep, plan.seed), (5, true, 1));
+        assert_eq!(
+            (plan.limits(), plan.keep, plan.seed),
+            (vec!["-runs=5".into()], true, 1)
+        );
         assert_eq!(plan.only, ["config"]);
-        assert_eq!(Plan::parse(&[]), Ok(Plan::default()));
+        assert_eq!(Plan::default().limits(), ["-runs=5000"]);
+        let timed = Plan::parse(&["--seconds", "60"]).unwrap();
+        assert_eq!(timed.limits(), ["-max_total_time=60"]);
         for (words, why) in [
             (["--runs", "x"], "'x' is not a number"),
             (["--keep", "--runs"], "--runs needs a value"),

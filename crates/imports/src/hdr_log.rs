@@ -158,16 +158,17 @@ fn nanos(time: Duration) -> Nanos {
 fn histogram(encoded: &str) -> Result<Histogram<u64>, Failure> {
     let bytes = STANDARD.decode(encoded);
     let bytes = bytes.map_err(|why| corrupt(format!("a histogram: {why}")))?;
+    let few = || truncated("a histogram of a few bytes");
     let word = |bytes: &[u8], at: usize| {
         let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
-        word.map(u32::from_be_bytes)
-            .ok_or_else(|| truncated("a histogram of a few bytes"))
+        word.map(u32::from_be_bytes).ok_or_else(few)
     };
     let plain = match word(&bytes, 0)? {
         cookie if cookie == COOKIES[1] => {
             let mut plain = Vec::new();
+            let compressed = bytes.get(8..).ok_or_else(few)?;
             let inflated =
-                ZlibDecoder::new(&bytes[8..]).take(HISTOGRAM_MAX).read_to_end(&mut plain);
+                ZlibDecoder::new(compressed).take(HISTOGRAM_MAX).read_to_end(&mut plain);
             inflated.map_err(|why| corrupt(format!("a compressed histogram: {why}")))?;
             plain
         }
