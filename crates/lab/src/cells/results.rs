@@ -176,6 +176,19 @@ fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
     counts.is_none().then(|| Doubt::new(Code::Uncounted, text))
 }
 
+/// The doubts about an exact cell.
+fn inexact(ready: &Ready, counts: Option<&Counts>) -> Vec<Doubt> {
+    let uncounted = uncounted(counts, ready.why_uncounted.as_deref());
+    let races = ready.races.as_ref().map(|why| {
+        let text = format!(
+            "with several CPUs a loaded host may give another result: QEMU's threads \
+             could race, because {why}"
+        );
+        Doubt::new(Code::Races, text)
+    });
+    uncounted.into_iter().chain(races).collect()
+}
+
 /// A doubt if a boot parameter is for CPUs that the guest does not have.
 fn absent_cpus(request: &Request) -> Option<Doubt> {
     let parameters = CommandLine::parse(&request.params);
@@ -210,20 +223,13 @@ fn rejected_lists(facts: &Facts) -> Option<Doubt> {
 
 /// A cell with the ending of its run.
 fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
-    if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
-        let why = ready.why_uncounted.as_deref();
-        let uncounted = uncounted(answer.counts.as_ref(), why);
-        answer.recording.doubts.extend(uncounted);
+    if let Ending::Done(answer) = &mut ending {
         let rejected = rejected_lists(&answer.recording.facts);
         let unusable = rejected.or_else(|| absent_cpus(&ready.request));
-        answer.recording.doubts.extend(unusable);
-        if let Some(why) = &ready.races {
-            let text = format!(
-                "with several CPUs a loaded host may give another result: QEMU's threads \
-                 could race, because {why}"
-            );
-            answer.recording.doubts.push(Doubt::new(Code::Races, text));
-        }
+        let counts = answer.counts.as_ref();
+        let exact = (plan.mode == Mode::Exact).then(|| inexact(ready, counts));
+        let doubts = exact.into_iter().flatten().chain(unusable);
+        answer.recording.doubts.extend(doubts);
     }
     let Ready { kernel, identity, request, .. } = ready;
     let machine = request.machine.to_string(); // it may have grown with the files
