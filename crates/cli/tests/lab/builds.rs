@@ -1,6 +1,6 @@
-//! Kernels that are built from Debian's source, in guests. One minimal kernel is built by every run of
-//! these tests with an empty cache; with `NOISEFLOOR_TEST_ALL`, several, also lean ones, which take
-//! longer.
+//! Kernels that are built from Debian's source, in guests. In CI (variable `CI`) one minimal kernel is
+//! built by every run of these tests with an empty cache; with `NOISEFLOOR_TEST_ALL`, several, also
+//! lean ones, which take longer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,10 @@ fn build(site: &Site, args: &[&str]) -> Value {
 /// Check that a minimal kernel with a frequency that Kconfig does not offer ticks at that frequency.
 #[test]
 fn ticks_at_any_frequency() {
-    let Some(site) = can_build("ticks_at_any_frequency") else { return };
+    let test = "ticks_at_any_frequency";
+    let is_ci = std::env::var_os("CI").is_some();
+    let site = if is_ci { can_build(test) } else { heavy(test) };
+    let Some(site) = site else { return };
     let name = tiny(",HZ=40,NO_HZ=off");
     ticks_40_times(&site, &name, &[&name]);
 }
