@@ -201,13 +201,23 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares stacks. Parts and specialized copies of a function that the compiler made
-    /// (`foo.isra.0`, `foo.cold`) count as the function. A renamed function is one function.
+    /// Compares stacks of two kernels. Parts and specialized copies of a function that the compiler
+    /// made (`foo.isra.0`, `foo.cold`) count as the function. A renamed function is one function.
     pub fn of(a: &[CallStack<'_>], b: &[CallStack<'_>]) -> Self {
         let [a, b] = [a, b].map(based);
         let renames = Renames::of(&a, &b);
-        let (a, old_names) = (renames.rename(&a), renames.old_names());
-        let mut functions: Vec<FunctionDifference> = owns([&a, &b])
+        Self::with(&renames, &a, &b)
+    }
+
+    /// The same for stacks of one kernel, in which two names are two functions.
+    pub(crate) fn in_one_kernel(a: &[CallStack<'_>], b: &[CallStack<'_>]) -> Self {
+        let [a, b] = [a, b].map(based);
+        Self::with(&Renames::default(), &a, &b)
+    }
+
+    fn with<'a>(renames: &Renames<'a>, a: &[CallStack<'a>], b: &[CallStack<'a>]) -> Self {
+        let (a, old_names) = (renames.rename(a), renames.old_names());
+        let mut functions: Vec<FunctionDifference> = owns([&a, b])
             .into_iter()
             .map(|(name, [a, b])| FunctionDifference {
                 name: name.to_owned(),
@@ -219,7 +229,7 @@ impl Difference {
             .collect();
         let size = |f: &FunctionDifference| f.difference.unsigned_abs();
         functions.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
-        let (a, b) = (total(&a), total(&b));
+        let (a, b) = (total(&a), total(b));
         let part = |side: Side| {
             DifferencePart::of(functions.iter().filter(|f| Side::of(f) == side))
         };

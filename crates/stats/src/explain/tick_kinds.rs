@@ -159,7 +159,7 @@ fn same_added_up(kinds: Vec<TickPath<'_>>) -> Vec<TickPath<'_>> {
 }
 
 fn differs(first: &TickPath<'_>, kind: &TickPath<'_>) -> Vec<KindDifference> {
-    let differences = Difference::of(&first.stacks, &kind.stacks).functions;
+    let differences = Difference::in_one_kernel(&first.stacks, &kind.stacks).functions;
     let differs = differences.into_iter().filter(|function| function.difference != 0);
     let named = differs.map(|function| KindDifference {
         name: function.name,
@@ -206,6 +206,17 @@ mod tests {
             ],
         });
         assert_eq!(found, expected);
+    }
+
+    /// Check that functions of two paths stay two functions, as similar as their names may be.
+    #[test]
+    fn no_renames() {
+        let kinds =
+            vec![kind(&[("timer_sched", 50)], 60), kind(&[("timer_scheduler", 40)], 40)];
+        let found = TickKinds::of(100, kinds);
+        let differs = found.kinds[1].differs.iter();
+        let differs: Vec<_> = differs.map(|f| (f.name.as_str(), f.difference)).collect();
+        assert_eq!(differs, [("timer_sched", 50), ("timer_scheduler", -40)]);
     }
 
     /// Check that kinds beyond 95 % of the ticks are counted but not listed, and that a rare kind is
