@@ -63,7 +63,7 @@ const COVERAGE: &[&str] = &[
 ];
 
 /// Number of inputs for each target if no limit is given: a few seconds.
-const RUNS: u64 = 5_000;
+const RUNS: u64 = 10_000;
 
 /// The options of `fuzz`.
 #[derive(Debug, PartialEq, Eq)]
@@ -313,7 +313,7 @@ mod tests {
             (vec!["-runs=5".into()], true, 1)
         );
         assert_eq!(plan.only, ["config"]);
-        assert_eq!(Plan::default().limits(), ["-runs=5000"]);
+        assert_eq!(Plan::default().limits(), ["-runs=10000"]);
         let timed = Plan::parse(&["--seconds", "60"]).unwrap();
         assert_eq!(timed.limits(), ["-max_total_time=60"]);
         for (words, why) in [

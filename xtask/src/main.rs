@@ -38,7 +38,7 @@ usage: cargo xtask COMMAND
   layers    check the dependencies between crates, source files, reasons for dependencies
   words     check that text has none of the words and phrases listed in xtask/words.txt
   fuzz      build the fuzz targets and run each briefly
-            --runs N      number of inputs for each target (default 5000)
+            --runs N      number of inputs for each target (default 10000)
             --seconds N   time limit for each target, instead or as well
             --target NAME run only this target; can be repeated
             --seed N      seed of the inputs; 0: random (default 1)

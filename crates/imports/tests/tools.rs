@@ -387,8 +387,12 @@ fn refused() {
         (hlog.replace("HISTFAAAAD542", "HISTEwAAAD542"), Kind::Truncated, "is cut off"),
         (hlog.replace("HISTFAAAAD542", "HISTFAAAAD5!2"), Kind::Corrupt, "Invalid byte"),
         (hlog.replace("pNpmSzMwMAg", "pNpmSzMwMBg"), Kind::Corrupt, "histogram"),
-        // The head of a compressed histogram is cut, after its cookie.
-        ("0.0,1.0,1.0,HISTFAcIGg==\n".to_owned(), Kind::Truncated, "of a few bytes"),
+        // The head of a compressed histogram is cut after its cookie.
+        (
+            "#[Histogram log format version 1.3]\n0.0,1.0,1.0,HISTFAcIGg==\n".to_owned(),
+            Kind::Truncated,
+            "of a few bytes",
+        ),
         (hlog.replace("HISTFAAAAD5", "AAAAFAAAAD5"), Kind::Newer, "unknown version"),
         (hlog + "x,y\n", Kind::Corrupt, "line 15 is not an interval"),
         ("T: 0 ( 7) P:80 I:1000 C: 9\n".to_owned(), Kind::Foreign, "--json=FILE"),
