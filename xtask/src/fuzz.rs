@@ -313,6 +313,7 @@ mod tests {
             (vec!["-runs=5".into()], true, 1)
         );
         assert_eq!(plan.only, ["config"]);
+        assert_eq!(Plan::parse(&[]), Ok(Plan::default()));
         assert_eq!(Plan::default().limits(), ["-runs=10000"]);
         let timed = Plan::parse(&["--seconds", "60"]).unwrap();
         assert_eq!(timed.limits(), ["-max_total_time=60"]);
