@@ -2,7 +2,7 @@
 
 use facts::Inert;
 use serde::Serialize;
-use stats::{CulpritSummary, LineSummary, TickVerdict};
+use summary::{CulpritSummary, LineSummary, TickVerdict};
 use units::{Cpu, CpuSet, Hz, Nanos, PerSecond, Ppm};
 
 /// One finding.

@@ -5,7 +5,7 @@
 
 use facts::{Facts, Why};
 use recording::{CulpritKind, StealClock};
-use stats::{
+use summary::{
     CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, Verdict,
     spinning_verdicts, tick_hz, tick_verdicts,
 };

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use ffi::code::{self, NF_NOTHING, NF_OK, NF_SYSTEM, NF_USAGE};
 use ffi::{Failure, guard};
 use measure::caller_gaps;
-use stats::CpuNoiseSummary;
+use summary::CpuNoiseSummary;
 use units::{Nanos, Span};
 
 use crate::handle::Handles;

@@ -5,7 +5,7 @@ pub(crate) mod output;
 use std::path::PathBuf;
 
 use recording::{Step, StepSetting};
-use stats::Limit;
+use summary::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
 pub(crate) use crate::args::output::Output;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use recording::Recording;
-use stats::RunSet;
+use summary::RunSet;
 
 use crate::outcome::Failure;
 

@@ -19,7 +19,7 @@ use ::lab::{Cache, Lab, Run};
 use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
-use stats::{ViolatedLimit, metrics_of};
+use summary::{ViolatedLimit, metrics_of};
 
 use crate::args::Output;
 use crate::lab::args::{
@@ -188,7 +188,7 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
 
 /// The keys of all metrics that cells can have.
 pub(crate) fn metric_keys() -> Vec<String> {
-    stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()))
+    summary::cell_metric_keys(Call::ALL.iter().map(|call| call.name()))
 }
 
 /// The same with the changes of `--set`, `--kernel` and `--mode`.

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use recording::{Doubt, Recording};
-use stats::Summary;
+use summary::Summary;
 
 use crate::outcome::Failure;
 

@@ -2,7 +2,7 @@
 
 use recording::Doubt;
 use session::Plan;
-use stats::Limit;
+use summary::Limit;
 
 use crate::args::Output;
 use crate::destination::Destination;

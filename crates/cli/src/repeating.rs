@@ -23,7 +23,8 @@ use std::time::Duration;
 use ::facts::{Facts, Root};
 use isolate::{Tuning, TuningLease};
 use recording::{Body, Code, Doubt, Ended, Recording, Repeat, StepSetting};
-use stats::{RunSet, balanced_order};
+use stats::balanced_order;
+use summary::RunSet;
 use units::Nanos;
 
 use crate::forwarding::Forwarding;

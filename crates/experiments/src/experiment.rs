@@ -5,7 +5,7 @@
 //! (`plan`): rows that cannot be combined are reported with their place in the file.
 
 use itertools::Itertools;
-use stats::TrimSeries;
+use summary::TrimSeries;
 use toml::Spanned;
 
 use crate::builtin::{self, BUILTINS};

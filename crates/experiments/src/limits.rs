@@ -12,7 +12,7 @@ pub(crate) mod rules;
 pub(crate) mod suggestion;
 
 use itertools::Itertools;
-use stats::{Metric, ViolatedLimit};
+use summary::{Metric, ViolatedLimit};
 
 use crate::error::{Error, Place};
 use crate::table::condition::Condition;

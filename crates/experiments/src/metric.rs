@@ -1,6 +1,6 @@
 //! Metrics by name: whether there is one, and the built-in experiment that measures it.
 
-use stats::definitions;
+use summary::definitions;
 
 use crate::error::Error;
 use crate::experiment::Experiment;

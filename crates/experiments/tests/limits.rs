@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use experiments::{Experiment, Limits, Measured, baseline};
-use stats::{Metric, ViolatedLimit};
+use summary::{Metric, ViolatedLimit};
 
 const TABLE: &str = r#"
 name = "x"
@@ -23,7 +23,7 @@ fn limits(rows: &str) -> Limits {
 }
 
 fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
-    let about = stats::definitions().next().unwrap();
+    let about = summary::definitions().next().unwrap();
     let metrics = metrics.iter().map(|&(key, value)| Metric {
         key: key.to_owned(),
         cpu: None,

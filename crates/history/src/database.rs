@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use stats::RunNumbers;
+use summary::RunNumbers;
 
 use crate::error::{Error, Kind};
 

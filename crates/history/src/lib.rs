@@ -14,4 +14,4 @@ mod error;
 
 pub use database::{Entry, Filter, History, SCHEMA, Series};
 pub use error::{Error, Kind};
-pub use stats::RunNumbers;
+pub use summary::RunNumbers;

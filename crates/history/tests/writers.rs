@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use history::{Filter, History, Kind, RunNumbers};
-use stats::MetricNumber;
+use summary::MetricNumber;
 
 const MACHINE: &str = "here";
 /// The file of a child process that appends, and how many entries it appends.

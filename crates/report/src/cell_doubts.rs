@@ -1,7 +1,7 @@
 //! Reasons to distrust the numbers of a cell.
 
 use recording::{Cell, Code, Doubt};
-use stats::{CellSummary, answer};
+use summary::{CellSummary, answer};
 
 /// The doubts of a cell's recording, and one for each CPU on which the two counts of timer
 /// interrupts contradict each other.

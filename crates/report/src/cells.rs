@@ -1,7 +1,7 @@
 //! The cells of an experiment, as the input of reports.
 
 use recording::{Cell, MadeWith};
-use stats::{Trim, TrimSeries, ViolatedLimit};
+use summary::{Trim, TrimSeries, ViolatedLimit};
 
 /// The cells of an experiment, with violated limits.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,8 @@
 use recording::{Cell, FORMAT};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use stats::{
-    CellsComparison, Comparison, FALSE_DISCOVERIES, RunSet, RunsDoubt, Variants,
-};
+use stats::FALSE_DISCOVERIES;
+use summary::{CellsComparison, Comparison, RunSet, RunsDoubt, Variants};
 use units::Ppm;
 
 use crate::cell_doubts;

@@ -6,7 +6,7 @@
 use facts::Facts;
 use recording::{Body, Doubt, FORMAT, Recording, Repeat};
 use serde::Serialize;
-use stats::Summary;
+use summary::Summary;
 
 use crate::json::metrics::Metrics;
 use crate::text::check::findings::{FindingText, findings};
@@ -67,7 +67,7 @@ pub fn json(
         None
     };
     let judged = SummaryJson { summary, findings };
-    let metrics = Metrics(stats::metrics(summary));
+    let metrics = Metrics(summary::metrics(summary));
     macro_rules! object {
         ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {

@@ -8,7 +8,7 @@
 //! # let text = include_str!("../../recording/tests/golden/latency-1.json");
 //! // The text of a file that `noisefloor latency -o FILE` wrote.
 //! let recording = recording::Recording::from_json(text, "latency.json".as_ref())?;
-//! let summary = stats::Summary::of(&recording);
+//! let summary = summary::Summary::of(&recording);
 //! assert!(report::text(&recording, &summary).contains("longest"));
 //! # Ok::<(), recording::Error>(())
 //! ```

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use recording::{Doubt, FORMAT};
 use serde::Serialize;
-use stats::{ProgramRun, RunSet, RunSpread, RunsDoubt};
+use summary::{ProgramRun, RunSet, RunSpread, RunsDoubt};
 use units::Nanos;
 
 /// Repeated runs of a measurement, in one set for each variant of the settings.

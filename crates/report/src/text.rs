@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use recording::{Body, Recording};
-use stats::Summary;
+use summary::Summary;
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use facts::Facts;
 use recording::{Body, Recording};
 use serde_json::Value;
-use stats::RunSet;
+use summary::RunSet;
 use units::is_hidden;
 
 /// Clears the screen, adds a line, reverses the text direction, hides a character.
@@ -72,7 +72,7 @@ fn check_facts(facts: &Facts) {
 fn comparison(file: &Path, hostile: &Recording) -> String {
     let sets = [RunSet::single(&Recording::load(file).unwrap()), RunSet::single(hostile)];
     let (names, smallest) = (["usual", HOSTILE].map(str::to_owned), units::Ppm::new(1e5));
-    let comparisons = stats::compare(&sets[0], &sets[1..], smallest);
+    let comparisons = summary::compare(&sets[0], &sets[1..], smallest);
     report::compared_sets_text(&report::ComparedSets {
         names: &names,
         sets: &sets,
@@ -90,7 +90,7 @@ fn no_string_reaches_the_terminal() {
         let mut value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert!(replace_all(&mut value) > 10, "{name}");
         let hostile = Recording::from_json(&value.to_string(), &file).unwrap();
-        let summary = stats::Summary::of(&hostile);
+        let summary = summary::Summary::of(&hostile);
         check_text(&report::text(&hostile, &summary), &name);
         let compared = comparison(&file, &hostile);
         assert!(compared.contains("\\x1b[2J"), "{compared}");
@@ -105,7 +105,7 @@ fn no_string_reaches_the_terminal() {
             for picture in [report::slices_svg, report::slices_html] {
                 check_text(&picture(&hostile.facts, spec, series), &name);
             }
-            let stats::Summary::Slices(summary) = &summary else { panic!("{name}") };
+            let summary::Summary::Slices(summary) = &summary else { panic!("{name}") };
             check_text(&report::slices_classic(summary, &hostile.doubts), &name);
         }
     }

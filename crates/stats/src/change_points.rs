@@ -11,8 +11,9 @@
 
 use units::Ppm;
 
-use crate::comparison::{Statistic, dependence, ranks};
-use crate::metrics::relative;
+use crate::comparison::effect::Statistic;
+use crate::relative::relative;
+use crate::{dependence, ranks};
 
 /// The probability that a series without a change is divided.
 const FALSE_ALARMS: f64 = 0.05;

@@ -12,20 +12,26 @@ use units::Nanos;
 /// A number that describes a distribution; its name is the key in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Statistic {
+pub enum DistributionKey {
+    /// The smallest value.
     Min,
+    /// The mean.
     Mean,
+    /// The median.
     P50,
+    /// The value that 99 % do not exceed.
     P99,
+    /// The value that 99.9 % do not exceed.
     P99_9,
+    /// The largest value.
     Max,
 }
 
-use Statistic::{Max, Mean, Min, P50, P99, P99_9};
+use DistributionKey::{Max, Mean, Min, P50, P99, P99_9};
 
-impl Statistic {
+impl DistributionKey {
     /// The share of values that do not exceed it, in millionths; `None` for a mean.
-    pub(crate) fn millionths(self) -> Option<u32> {
+    pub fn millionths(self) -> Option<u32> {
         match self {
             Min => Some(0),
             Mean => None,
@@ -39,27 +45,36 @@ impl Statistic {
 
 /// The statistics of a kind of distribution, in the order of their keys in JSON.
 pub trait Statistics {
-    const KEYS: &'static [Statistic];
+    /// The keys.
+    const KEYS: &'static [DistributionKey];
 }
 
 macro_rules! statistics {
-    ($($name:ident: $($key:ident)+;)+) => { $(
+    ($($(#[$about:meta])* $name:ident: $($key:ident)+;)+) => { $(
+        $(#[$about])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct $name;
 
         impl Statistics for $name {
-            const KEYS: &'static [Statistic] = &[$($key),+];
+            const KEYS: &'static [DistributionKey] = &[$($key),+];
         }
     )+ };
 }
 
 statistics! {
+    /// Of the lengths of gaps.
     Gaps: P50 P99 P99_9 Max;
+    /// Of latencies.
     Latencies: Min Mean P50 P99 P99_9 Max;
+    /// Of the jitter of tests.
     Jitters: Max Min Mean P50 P99;
+    /// Of the run times of loops.
     Loops: Max Min Mean;
+    /// Of time slices.
     Slices: Mean P50 P99 Min Max;
+    /// Of the repeats of a call.
     Repeats: P50 P99 Max Min;
+    /// Of the time until a tick has stopped.
     Waits: Min P50 P99 Max;
 }
 
@@ -79,13 +94,14 @@ pub struct Distribution<K, T = Nanos> {
     pub p99_9: Option<T>,
     /// The largest value.
     pub max: Option<T>,
+    /// The statistics that are keys in JSON.
     #[serde(skip)]
-    pub(crate) keys: PhantomData<K>,
+    pub keys: PhantomData<K>,
 }
 
 impl<K: Statistics, T: Copy> Distribution<K, T> {
     /// Computes each statistic of `K`.
-    pub(crate) fn new(value: impl Fn(Statistic) -> Option<T>) -> Self {
+    pub fn new(value: impl Fn(DistributionKey) -> Option<T>) -> Self {
         let value = |key| if K::KEYS.contains(&key) { value(key) } else { None };
         let [min, mean, p50, p99, p99_9, max] =
             [Min, Mean, P50, P99, P99_9, Max].map(value);
@@ -93,7 +109,7 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
     }
 
     /// The distribution of these values, without the mean.
-    pub(crate) fn of(values: impl IntoIterator<Item = T>) -> Self
+    pub fn of(values: impl IntoIterator<Item = T>) -> Self
     where
         T: Ord,
     {
@@ -103,11 +119,11 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
     }
 
     /// The distribution in another unit.
-    pub(crate) fn map<U: Copy>(self, unit: impl Fn(T) -> U) -> Distribution<K, U> {
+    pub fn map<U: Copy>(self, unit: impl Fn(T) -> U) -> Distribution<K, U> {
         Distribution::new(|key| self.get(key).map(&unit))
     }
 
-    fn get(&self, key: Statistic) -> Option<T> {
+    fn get(&self, key: DistributionKey) -> Option<T> {
         [self.min, self.mean, self.p50, self.p99, self.p99_9, self.max][key as usize]
     }
 }
@@ -128,14 +144,14 @@ pub fn quantile<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
 }
 
 /// The mean, rounded to the nearest whole number; `None` without values.
-pub(crate) fn mean(sum: u128, values: u64) -> Option<u64> {
+pub fn mean(sum: u128, values: u64) -> Option<u64> {
     let mean = sum.saturating_add((values / 2).into()).checked_div(values.into())?;
     Some(u64::try_from(mean).unwrap_or(u64::MAX))
 }
 
 /// The nearest rank of that quantile among so many values in ascending order: their share of the
 /// values, rounded up. The first is 1, also of the minimum, whose share is 0.
-pub(crate) fn rank(values: u128, millionths: u32) -> u128 {
+pub fn rank(values: u128, millionths: u32) -> u128 {
     (values * u128::from(millionths)).div_ceil(1_000_000).max(1)
 }
 

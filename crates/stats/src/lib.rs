@@ -1,78 +1,51 @@
-//! Summaries of recordings and cells; their serialized form is the JSON contract.
-//!
-//! Begin with [`Summary::of`], [`CellSummary::of`] and [`metrics`]. All functions are pure. Every
-//! number that is printed is a field of a summary, or a function of it.
+//! Statistics of numbers that know no recording: distributions, quantiles, ranks, intervals,
+//! comparisons of samples, change points, and the parts of a difference. All functions are pure;
+//! what is random follows from a seed.
 //!
 //! ```
-//! use stats::{Summary, metrics};
-//!
-//! # let text = include_str!("../../recording/tests/golden/noise-1.json");
-//! // The text of a file that `noisefloor noise -o FILE` wrote.
-//! let recording = recording::Recording::from_json(text, "noise.json".as_ref())?;
-//! for metric in metrics(&Summary::of(&recording)) {
-//!     println!("{} of CPU {:?}: {}", metric.key, metric.cpu, metric.value);
-//! }
-//! # Ok::<(), recording::Error>(())
+//! // A quantile is a measured value: the median of four lengths is the second of them.
+//! assert_eq!(stats::quantile(&[120, 130, 180, 9_000], 500_000), Some(130));
+//! // A series whose level changes has two stretches.
+//! let series = [[1.0; 20], [3.0; 20]].concat();
+//! assert_eq!(stats::stretches(&series).len(), 2);
 //! ```
 #![forbid(unsafe_code)]
 
 mod ablation;
-mod cell;
+mod balanced_order;
 mod change_points;
 mod comparison;
-mod counts;
+mod dependence;
 mod distribution;
 #[cfg(test)]
-#[path = "../tests/example/series.rs"]
+#[path = "../tests/example/random.rs"]
 mod example;
-mod explain;
-mod limit;
-mod metrics;
-mod proc_counts;
 mod random;
-mod repetition;
-mod summary;
+mod ranks;
+mod relative;
+mod run_spread;
+mod unit;
 mod values;
 
 pub use ablation::{
     Ablation, Contribution, Ended, OptionChange, OptionsChange, Tested, Unexplained,
     Unresolved,
 };
-pub use cell::added::Added;
-pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
-pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
-pub use cell::idle_stretches::{
-    IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
-};
-pub use cell::trim::{
-    Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
-};
-pub use cell::{
-    CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
-    GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
-};
+pub use balanced_order::balanced_order;
 pub use change_points::{Stretch, stretches};
-pub use comparison::{
-    BetterSet, Block, BlockUnit, CellDifference, CellsComparison, Compared, Comparison,
-    Conclusion, Condition, ConditionError, CulpritNumber, FALSE_DISCOVERIES, Judged,
-    MetricNumber, Quantity, RunNumbers, RunSet, RunsDoubt, Statistic, Variants, compare,
+pub use comparison::block::{Block, BlockUnit, ItemUnit};
+pub use comparison::compared::{BetterSet, Compared};
+pub use comparison::conclusion::{Conclusion, VALUES_MIN};
+pub use comparison::discovery::{FALSE_DISCOVERIES, adjusted};
+pub use comparison::effect::Statistic;
+pub use comparison::sample::{Pair, Sample};
+pub use dependence::inflation;
+pub use distribution::{
+    Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
+    Statistics, Waits, mean, quantile, rank,
 };
-pub use counts::CpuWork;
-pub use distribution::{Distribution, quantile};
-pub use explain::flame::{Change, FlameGraph, Frame};
-pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
-pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
-pub use explain::typical::{Frequency, Typical, episode_stacks};
-pub use explain::whole_phase::WholePhase;
-pub use explain::{
-    CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
-};
-pub use limit::{Limit, ViolatedLimit, exceeded};
-pub use metrics::{
-    Better, Definition, Metric, Unit, cell_metric_keys, cell_metrics, definitions,
-    metrics, metrics_of,
-};
-pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
-pub use repetition::{ProgramRun, RunSpread, balanced_order};
-pub use summary::*;
+pub use random::below;
+pub use relative::relative;
+pub use run_spread::RunSpread;
+pub use unit::{Better, Unit};
 pub use values::Spread;

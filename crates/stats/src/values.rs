@@ -45,7 +45,7 @@ impl Spread {
     }
 
     /// The spread of the counted values of several phases.
-    pub(crate) fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
+    pub fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
         phases: impl IntoIterator<Item = V>,
     ) -> Self {
         let phases: Vec<Counted> = phases.into_iter().map(add_up).collect();

@@ -7,7 +7,7 @@ use report::{
     ComparedCells, ComparedSets, compared_cells_json, compared_cells_text,
     compared_sets_json, compared_sets_text,
 };
-use stats::{CellsComparison, Compared, Comparison, Condition, Judged, RunSet, compare};
+use summary::{CellsComparison, Comparison, Condition, Judged, RunSet, compare};
 use units::Ppm;
 
 use crate::args::{Output, percent};
@@ -121,8 +121,8 @@ fn check_conditions(
 ) -> Result<(), Failure> {
     let all = || comparisons.iter().flat_map(|one| &one.metrics);
     for condition in conditions {
-        known_metric(condition, &mut all().filter_map(Compared::metric))?;
-        let own = all().find(|one| one.metric() == Some(condition.metric()));
+        known_metric(condition, &mut all().filter_map(|one| one.quantity.metric()))?;
+        let own = all().find(|one| one.quantity.metric() == Some(condition.metric()));
         if own.is_some_and(|one| !condition.fits(one.unit)) {
             let metric = condition.metric();
             return Err(Failure::usage(format!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use recording::{FORMAT, Recording};
 use report::{CSV_HEAD, benchmark_action_json, hdr_log, metrics_csv, prometheus_text};
 use serde_json::json;
-use stats::{LengthLog, NoLog, Summary};
+use summary::{LengthLog, NoLog, Summary};
 
 use crate::args::Output;
 use crate::destination::Destination;

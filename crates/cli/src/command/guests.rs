@@ -3,7 +3,7 @@
 use ::facts::{Facts, Root};
 use recording::{GuestsSpec, Spec};
 use session::Plan;
-use stats::Limit;
+use summary::Limit;
 use units::{Cause, Nanos, PerSecond, Ppm};
 
 use crate::args::{Output, SaveOptions, seconds};

@@ -9,7 +9,7 @@ use clap::ArgAction;
 use isolate::Retain;
 use recording::{Body, JitterSpec, Recording, Spec, Workload};
 use session::{Access, Plan};
-use stats::Summary;
+use summary::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
 use crate::args::{Output, SaveOptions, span};

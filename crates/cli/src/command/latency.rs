@@ -2,7 +2,7 @@
 
 use recording::{LatencySpec, Spec};
 use session::{Access, Plan};
-use stats::Limit;
+use summary::Limit;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, Priority, Where, seconds, span};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording, Spec};
 use session::{Plan, Threads, Trace};
-use stats::Limit;
+use summary::Limit;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Limits, Output, Priority, SourceOption, Where, seconds, span};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ::facts::Facts;
 use recording::{Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
-use stats::Summary;
+use summary::Summary;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, Saving, cpu_list, seconds, span, step};

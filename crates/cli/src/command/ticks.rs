@@ -3,7 +3,7 @@
 use ::facts::{Facts, Root};
 use recording::{Spec, TicksSpec};
 use session::Plan;
-use stats::Summary;
+use summary::Summary;
 use units::Nanos;
 
 use crate::args::{Output, Where, seconds};

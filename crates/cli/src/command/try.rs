@@ -6,7 +6,8 @@ use ::facts::{Facts, Root};
 use experiments::BootWorkload;
 use recording::{Code, Doubt, StepSetting};
 use report::{ComparedSets, TriedSettings, tried_json, tried_text};
-use stats::{BetterSet, Comparison, compare};
+use stats::BetterSet;
+use summary::{Comparison, compare};
 use units::{Cpu, CpuSet, Ppm};
 
 use crate::args::{Output, percent, setting};

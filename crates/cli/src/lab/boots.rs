@@ -3,7 +3,7 @@
 use experiments::{BootRequest, BootWorkload, Experiment};
 use recording::{Cell, Ending};
 use report::{ComparedCells, compared_cells_json, tried_boot_text};
-use stats::CellsComparison;
+use summary::CellsComparison;
 use units::Cpu;
 
 use crate::args::Output;

@@ -2,7 +2,7 @@
 
 use experiments::check_metric;
 use report::{Cells, chart_svg};
-use stats::MetricChart;
+use summary::MetricChart;
 
 use crate::destination::Destination;
 use crate::lab;

@@ -8,7 +8,7 @@ use report::{
     phase_json, phase_svg, phase_text,
 };
 use serde_json::{Value, json};
-use stats::{Typical, WholePhase};
+use summary::{Typical, WholePhase};
 use units::Cpu;
 
 use crate::args::Output;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use itertools::Itertools;
-use stats::Metric;
+use summary::Metric;
 use toml::Value;
 
 use crate::limits::Measured;

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use kernels::{BuildSpec, OptionValue};
-use stats::{TrimSeries, TrimStep};
+use summary::{TrimSeries, TrimStep};
 use toml::Spanned;
 
 use crate::error::{EntryError, Error};

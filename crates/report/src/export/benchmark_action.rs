@@ -4,7 +4,8 @@
 //! Metrics of which larger values are better, or neither, are left out: a file has one direction.
 
 use serde::Serialize;
-use stats::{Better, Quantity, RunSet, RunSpread};
+use stats::Better;
+use summary::{Quantity, RunSet, RunSpread};
 
 use crate::export::csv::unit;
 

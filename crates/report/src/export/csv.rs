@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use recording::Recording;
-use stats::{Summary, Unit};
+use stats::Unit;
+use summary::Summary;
 
 /// The head of the table.
 pub const CSV_HEAD: &str = "file,taken,metric,cpu,unit,value\n";
@@ -12,7 +13,7 @@ pub const CSV_HEAD: &str = "file,taken,metric,cpu,unit,value\n";
 pub fn metrics_csv(file: &str, recording: &Recording) -> String {
     let mut text = String::new();
     let (file, taken) = (quoted(file), quoted(&recording.taken));
-    for metric in stats::metrics(&Summary::of(recording)) {
+    for metric in summary::metrics(&Summary::of(recording)) {
         let cpu = metric.cpu.map_or(String::new(), |cpu| cpu.to_string());
         let (key, unit) = (quoted(&metric.key), unit(metric.about.unit));
         // Writing to a string does not fail.

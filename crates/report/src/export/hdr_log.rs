@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use recording::Recording;
-use stats::{LengthInterval, LengthLog};
+use summary::{LengthInterval, LengthLog};
 
 /// The significant digits of values.
 const DIGITS: u8 = 3;
@@ -70,7 +70,7 @@ fn histogram(interval: &LengthInterval) -> Result<Histogram<u64>, String> {
 
 #[cfg(test)]
 mod tests {
-    use stats::NoLog;
+    use summary::NoLog;
 
     use super::*;
     use crate::example::{self, GUEST};

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use recording::Recording;
-use stats::{Metric, NoiseSummary, Summary, Unit};
+use stats::Unit;
+use summary::{Metric, NoiseSummary, Summary};
 use units::Ppm;
 
 /// The sources that are listed beside the hypervisor, unexplained time and noisefloor itself.
@@ -17,7 +18,7 @@ const PARTS: f64 = 1e6;
 /// The metrics of a recording with this summary, and when it was taken.
 pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
     let mut text = String::new();
-    let metrics = stats::metrics(summary);
+    let metrics = summary::metrics(summary);
     let mut groups: BTreeMap<String, Vec<&Metric>> = BTreeMap::new();
     for metric in &metrics {
         groups.entry(name(metric)).or_default().push(metric);

@@ -6,7 +6,7 @@ use recording::{
     Body, Cell, Counts, Doubt, Ending, FORMAT, HostUse, MadeWith, Mode, Source,
 };
 use serde::Serialize;
-use stats::{
+use summary::{
     Added, CellSummary, IdleByHz, SleepersCost, Trim, ViolatedLimit, answer, cell_metrics,
 };
 

@@ -2,7 +2,7 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use stats::Metric;
+use summary::Metric;
 
 /// Metrics by key: a number, or an object with the number of each CPU.
 pub(crate) struct Metrics(pub(crate) Vec<Metric>);
@@ -56,7 +56,7 @@ impl Serialize for Number {
 
 #[cfg(test)]
 mod tests {
-    use stats::{Summary, metrics, metrics_of};
+    use summary::{Summary, metrics, metrics_of};
 
     use super::*;
     use crate::example::cell::tick_cost;

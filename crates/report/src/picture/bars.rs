@@ -4,7 +4,7 @@
 //! All histograms have one scale and one logarithmic axis. Slices that were ended by a wake-up
 //! have the colour of the marks of wake-ups.
 
-use stats::{PictureStep, PictureSwitches, SliceBin, SlicesPicture};
+use summary::{PictureStep, PictureSwitches, SliceBin, SlicesPicture};
 use units::{Nanos, Ppm};
 
 use crate::number;

@@ -4,7 +4,8 @@
 //! Each panel has its own scale from zero, since workloads differ by orders of magnitude. Values
 //! and names are written beside the bars, so that nothing depends on colours.
 
-use stats::{Better, ChartBar, ChartPanel, MetricChart, Unit};
+use stats::{Better, Unit};
+use summary::{ChartBar, ChartPanel, MetricChart};
 
 use crate::cells::Cells;
 use crate::number;

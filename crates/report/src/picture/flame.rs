@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use stats::{Change, FlameGraph, Frame, Typical};
+use summary::{Change, FlameGraph, Frame, Typical};
 
 use crate::number;
 use crate::picture::xml::escape;
@@ -198,7 +198,7 @@ fn difference_colour(difference: i128, most: u128) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use stats::CallStack;
+    use summary::CallStack;
     use units::Instructions;
 
     use super::*;

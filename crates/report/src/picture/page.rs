@@ -4,7 +4,7 @@
 
 use facts::Facts;
 use recording::{SlicesSeries, SlicesSpec};
-use stats::SlicesPicture;
+use summary::SlicesPicture;
 
 use crate::picture::slices::{machine, step_figures, svg, workload};
 use crate::picture::xml::escape;

@@ -1,6 +1,6 @@
 //! A whole measured phase as a flame graph.
 
-use stats::{FlameGraph, WholePhase};
+use summary::{FlameGraph, WholePhase};
 
 use crate::picture::flame;
 use crate::text::cells::kernel_label::{full_name, labels};

@@ -7,7 +7,7 @@
 //! each colour, without tool-tips.
 
 use recording::End;
-use stats::{PictureRole, PictureRow, PictureStretch, PictureTask};
+use summary::{PictureRole, PictureRow, PictureStretch, PictureTask};
 use units::{Nanos, Span};
 
 use crate::number;

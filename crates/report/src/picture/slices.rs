@@ -6,7 +6,7 @@
 
 use facts::Facts;
 use recording::{Policy, SlicesSeries, SlicesSpec};
-use stats::{PictureStep, SlicesPicture};
+use summary::{PictureStep, SlicesPicture};
 use units::Nanos;
 
 use crate::number;
@@ -232,7 +232,7 @@ fn foot(canvas: &mut Canvas, picture: &SlicesPicture) {
 mod tests {
     use proptest::prelude::*;
 
-    use stats::SlicesSummary;
+    use summary::SlicesSummary;
     use units::Nanos;
 
     use super::*;

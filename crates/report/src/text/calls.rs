@@ -1,7 +1,7 @@
 //! The table of `calls`: durations of single requests to the kernel, and a description of each.
 
 use recording::{Call, CallsSeries};
-use stats::CallsSummary;
+use summary::CallsSummary;
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

@@ -25,7 +25,7 @@ pub(crate) mod trim;
 use std::iter;
 
 use recording::{Cell, Ending, Mode};
-use stats::{CellSummary, TrimSeries};
+use summary::{CellSummary, TrimSeries};
 
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;

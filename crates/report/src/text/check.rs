@@ -6,7 +6,7 @@ pub(crate) mod verdict;
 
 use facts::{Fact, Facts, Unknown, Why};
 use recording::{CheckSeries, CheckSpec, Recording};
-use stats::{CheckSummary, CpuNoiseSummary};
+use summary::{CheckSummary, CpuNoiseSummary};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::number;

@@ -10,7 +10,7 @@ mod table;
 pub(crate) mod tried;
 mod verdict;
 
-use stats::{Comparison, RunSet};
+use summary::{Comparison, RunSet};
 
 use crate::compared::ComparedSets;
 use crate::number;
@@ -54,7 +54,9 @@ fn comparison_text(
     let mut text = format!("\n{name} compared with A\n\n");
     text.push_str(&metrics(&name, &comparison.metrics));
     for (set, cpus) in [letter(0), name.clone()].iter().zip(&comparison.only_in) {
-        if !cpus.is_empty() && comparison.metrics.iter().any(|one| one.cpu().is_some()) {
+        if !cpus.is_empty()
+            && comparison.metrics.iter().any(|one| one.quantity.cpu().is_some())
+        {
             let cpus: units::CpuSet = cpus.iter().copied().collect();
             let text_of = format!("Not compared: CPUs {cpus}, which only {set} has.");
             text.push_str(&paragraph("", &text_of));
@@ -119,7 +121,7 @@ pub(crate) fn runs(set: &RunSet) -> String {
 mod tests {
     use insta::assert_snapshot;
     use recording::Body;
-    use stats::compare;
+    use summary::compare;
     use units::Ppm;
 
     use super::*;

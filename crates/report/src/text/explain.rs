@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use recording::FORMAT;
 use serde::Serialize;
-use stats::{Difference, Explanation, Frequency, Typical};
+use summary::{Difference, Explanation, Frequency, Typical};
 use units::Instructions;
 
 use crate::number;
@@ -199,7 +199,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
     use serde_json::{Value, json};
-    use stats::CallStack;
+    use summary::CallStack;
 
     use super::*;
     use crate::example::cell::{NEW, OLD, cell, lost, new_tick, old_tick, typical};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use recording::GuestsSpec;
-use stats::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
+use summary::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
 use units::Ppm;
 
 use crate::number;

@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 use recording::{ImportedSeries, ImportedSpec, LengthKind, Recording};
-use stats::{ImportedSummary, LengthsSummary};
+use summary::{ImportedSummary, LengthsSummary};
 
 use crate::number;
 use crate::text::layout::labels::cut_labels;

@@ -5,7 +5,8 @@ pub(crate) mod histogram;
 
 use facts::{Facts, Why};
 use recording::{Doubt, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Workload};
-use stats::{Distribution, JitterProgress, JitterSummary};
+use stats::Distribution;
+use summary::{JitterProgress, JitterSummary};
 use units::{Cpu, LengthUnit, Nanos, TscHz, printable};
 
 use crate::number;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use facts::Facts;
 use recording::LatencySpec;
-use stats::{CpuLatencySummary, LatencySummary, tick_hz};
+use summary::{CpuLatencySummary, LatencySummary, tick_hz};
 use units::Nanos;
 
 use crate::number;

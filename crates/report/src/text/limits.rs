@@ -1,6 +1,6 @@
 //! Messages about exceeded limits.
 
-use stats::{Limit, Metric, Summary};
+use summary::{Limit, Metric, Summary};
 
 use crate::number;
 
@@ -12,7 +12,7 @@ pub fn exceeded_limits(summary: &Summary, limits: &[Limit]) -> Vec<String> {
         let [value, most] = number::in_one_unit([value, most], about.unit);
         format!("limit exceeded: {cpu}{} {value}, limit {most}", about.help)
     };
-    stats::exceeded(summary, limits).into_iter().map(message).collect()
+    summary::exceeded(summary, limits).into_iter().map(message).collect()
 }
 
 #[cfg(test)]

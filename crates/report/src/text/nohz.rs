@@ -4,7 +4,7 @@
 pub(crate) mod tick_back;
 
 use recording::{KeptBy, WaitingThread};
-use stats::{NohzStressSummary, NohzTestSummary, ProcSummary};
+use summary::{NohzStressSummary, NohzTestSummary, ProcSummary};
 use units::printable;
 
 use crate::number;

@@ -10,7 +10,7 @@ pub(crate) mod steal;
 pub(crate) mod worst;
 
 use recording::{NoiseSeries, NoiseSpec};
-use stats::{CpuNoiseSummary, NoiseSummary};
+use summary::{CpuNoiseSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

@@ -1,6 +1,6 @@
 //! The report of a program's run in a guest: how it ended, its resource usage and its output.
 
-use stats::{EndedSummary, ProgramSummary};
+use summary::{EndedSummary, ProgramSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

@@ -2,7 +2,7 @@
 //! and, if events were traced, its interruptions and their sources.
 
 use recording::{Ended, Picked, RunSeries, RunSpec, Source};
-use stats::{Interruption, InterruptionsSummary, Part, RunSummary};
+use summary::{Interruption, InterruptionsSummary, Part, RunSummary};
 use units::CpuSet;
 
 use crate::number;

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use recording::{Doubt, End, Policy, SlicesSeries, SlicesSpec, Source};
-use stats::{
+use summary::{
     ClassicLine, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,
 };
 use units::Nanos;
@@ -293,7 +293,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use recording::Recording;
-    use stats::Summary;
+    use summary::Summary;
 
     use super::slices_classic;
     use crate::example::{self, GUEST, MUTE};

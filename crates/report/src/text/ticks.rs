@@ -9,7 +9,7 @@ use std::iter;
 
 use facts::{Facts, Why};
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
-use stats::{
+use summary::{
     CpuTicksSummary, PowerSummary, TickVerdict, TicksSummary, ZonePower, tick_verdicts,
 };
 

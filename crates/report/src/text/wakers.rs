@@ -2,7 +2,7 @@
 //! sentences about the most frequent ones.
 
 use recording::WakersSpec;
-use stats::{PartnerSummary, WakersSummary, WokenSummary};
+use summary::{PartnerSummary, WakersSummary, WokenSummary};
 
 use crate::number;
 use crate::text::layout::fit::fitted;

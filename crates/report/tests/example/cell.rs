@@ -7,7 +7,7 @@ use recording::{
     Ending, Episode, Interruption, Level, Mode, PhaseCounts, Profile, Recording, Stack,
     What,
 };
-use stats::{CallStack, Frequency, Typical};
+use summary::{CallStack, Frequency, Typical};
 use units::{Cpu, Instructions, Nanos, Span, TscHz};
 
 use crate::example;

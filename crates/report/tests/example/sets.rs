@@ -1,7 +1,7 @@
 //! Sets of runs that differ in the lengths of their gaps.
 
 use recording::Recording;
-use stats::RunSet;
+use summary::RunSet;
 
 /// A recording whose gaps are so many percent as long.
 fn scaled(recording: &Recording, percent: u64) -> Recording {

@@ -1,7 +1,9 @@
 //! Tests of the summaries of cells, with the examples of this crate.
 
 use recording::{Answer, Body, Call, Cell, Ending, Episode, Level, Mode};
-use stats::{CellSummary, Frequency, Summary, TickCost, Typical, answer, episode_stacks};
+use summary::{
+    CellSummary, Frequency, Summary, TickCost, Typical, answer, episode_stacks,
+};
 use units::{Instructions, Nanos, Span};
 
 use crate::example;

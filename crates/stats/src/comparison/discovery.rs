@@ -5,8 +5,11 @@
 //! to multiple testing. Journal of the Royal Statistical Society B 57 (1995). It holds for independent
 //! and for positively dependent metrics.
 
+/// Of the differences that are reported, at most this share is false on average.
+pub const FALSE_DISCOVERIES: f64 = 0.05;
+
 /// The p-values, each adjusted to the smallest rate at which its hypothesis is rejected.
-pub(crate) fn adjusted(p_values: &[f64]) -> Vec<f64> {
+pub fn adjusted(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_unstable_by(|a, b| p_values[*b].total_cmp(&p_values[*a]));
     let mut adjusted = vec![1.0; p_values.len()];

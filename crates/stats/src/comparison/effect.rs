@@ -17,7 +17,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::quantile;
+use crate::distribution::quantile;
 use crate::random::below;
 
 /// How often both samples are drawn again.
@@ -61,7 +61,7 @@ impl Statistic {
     }
 
     /// The statistic of one sample; `None` without values.
-    pub(crate) fn of(self, values: &[f64]) -> Option<f64> {
+    pub fn of(self, values: &[f64]) -> Option<f64> {
         (!values.is_empty()).then(|| match self {
             Self::Median => median(&mut values.to_vec()),
             Self::Mean => mean(values),

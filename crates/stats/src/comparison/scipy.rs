@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, Statistic};
-use super::ranks::p_value;
-use super::simulations::Random;
+use crate::example::Random;
+use crate::ranks::p_value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference.py");
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use recording::{Cell, Ending, Mode};
-use stats::RunSet;
+use summary::RunSet;
 
 use crate::args::Output;
 use crate::inputs::{files_in, is_named, load, load_set};
@@ -113,8 +113,9 @@ fn cells(names: &[String], output: Output) -> Result<Subjects, Failure> {
     if cells.iter().any(|cell| cell.mode == Mode::Exact) {
         return Ok(Subjects::Cells(cells));
     }
-    let single =
-        |cell: &Cell| stats::answer(cell).map(|answer| RunSet::single(&answer.recording));
+    let single = |cell: &Cell| {
+        summary::answer(cell).map(|answer| RunSet::single(&answer.recording))
+    };
     Ok(Subjects::Sets(cells.iter().filter_map(single).collect()))
 }
 

@@ -1,6 +1,6 @@
 //! The load of idle guests by HZ: old figures beside those of cells, and the lines fitted to both.
 
-use stats::{HzLine, IdleByHz, IdleLoad, Saved};
+use summary::{HzLine, IdleByHz, IdleLoad, Saved};
 use units::PerSecond;
 
 use crate::cells::Cells;

@@ -1,7 +1,7 @@
 //! The idle stretches of CPUs, and the share of idle time that is long enough for idle states.
 
 use itertools::Itertools;
-use stats::{CpuIdleCost, IDLE_TABLES, PROCESSOR_STATES, ProcessorState};
+use summary::{CpuIdleCost, IDLE_TABLES, PROCESSOR_STATES, ProcessorState};
 
 use crate::number;
 use crate::text::cells::lines::Lines;

@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::RangeInclusive;
 
-use stats::CellSummary;
+use summary::CellSummary;
 
 use crate::number;
 use crate::text::cells::LabelledCell;

@@ -5,7 +5,7 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use stats::metrics_of;
+use summary::metrics_of;
 
 use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;

@@ -1,7 +1,7 @@
 //! Tables of `nohz` cells: whether the tick stopped, the work until then, and the timer
 //! interrupts that remained.
 
-use stats::{CpuWork, NohzCost, NohzTestSummary, ProcSummary};
+use summary::{CpuWork, NohzCost, NohzTestSummary, ProcSummary};
 use units::Nanos;
 
 use crate::number;

@@ -1,7 +1,7 @@
 //! Tables of programs: a column for each kernel, the instructions by what executed them.
 
 use itertools::Itertools;
-use stats::{EntryCost, EntryKind, GroupRole, ProgramCost};
+use summary::{EntryCost, EntryKind, GroupRole, ProgramCost};
 use units::Instructions;
 
 use crate::number;

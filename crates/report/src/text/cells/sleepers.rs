@@ -2,7 +2,7 @@
 //! sleepers.
 
 use recording::Cell;
-use stats::{SleepersCost, StepSlices};
+use summary::{SleepersCost, StepSlices};
 
 use crate::number;
 use crate::text::cells::LabelledCell;

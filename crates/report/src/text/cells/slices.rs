@@ -1,6 +1,6 @@
 //! Tables of `slices` cells: time slices of spinners, and what the CPUs executed.
 
-use stats::{SlicesCost, SlicesSummary, StepSlices};
+use summary::{SlicesCost, SlicesSummary, StepSlices};
 use units::{Instructions, Nanos};
 
 use crate::number;

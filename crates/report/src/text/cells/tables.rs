@@ -1,8 +1,9 @@
 //! The tables of measurements in cells, one for each kind of summary.
 
-use stats::{
+use stats::Spread;
+use summary::{
     CallCost, CallSummary, CellSummary, CpuIdleCost, CpuLatencySummary, CulpritSummary,
-    IdleCost, NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary, answer,
+    IdleCost, NoiseSummary, Summary, TickCost, TickKinds, TicksSummary, answer,
 };
 use units::{Instructions, Ppm};
 

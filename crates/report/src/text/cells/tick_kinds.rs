@@ -1,6 +1,6 @@
 //! The kinds of tick of each cell: their frequency and cost, and how they differ.
 
-use stats::{KindDifference, TickKind, TickKinds};
+use summary::{KindDifference, TickKind, TickKinds};
 
 use crate::number;
 use crate::text::cells::lines::Row;

@@ -2,7 +2,7 @@
 //! gaps.
 
 use recording::{Cell, Source};
-use stats::{Added, CulpritSummary};
+use summary::{Added, CulpritSummary};
 
 use crate::number;
 use crate::text::cells::LabelledCell;

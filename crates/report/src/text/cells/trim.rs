@@ -3,7 +3,8 @@
 
 use std::iter;
 
-use stats::{Better, Trim, TrimKernel, TrimResult, TrimValue, Unit};
+use stats::{Better, Unit};
+use summary::{Trim, TrimKernel, TrimResult, TrimValue};
 use units::Ppm;
 
 use crate::cells::Cells;
@@ -146,7 +147,7 @@ fn calls(trim: &Trim) -> Option<String> {
     };
     let base = of(&trim.base);
     let kernels = || trim.steps.iter().map(|step| of(&step.alone));
-    let column = |call: &stats::TrimCall| {
+    let column = |call: &summary::TrimCall| {
         let own = kernels().map(|calls| {
             let own = calls.iter().find(|one| one.name == call.name);
             number::any(own, |own| number::count_difference(own.difference))
@@ -300,7 +301,7 @@ fn row(name: &str, kernel: &TrimKernel) -> String {
 mod tests {
     use insta::assert_snapshot;
     use recording::{Call, Cell};
-    use stats::{TrimSeries, TrimStep};
+    use summary::{TrimSeries, TrimStep};
 
     use super::*;
     use crate::example::cell::{OLD, call_costs, cell, lost, tick_cost};

@@ -4,7 +4,7 @@ use advise::{Action, CpuLoss, Loss, Rule, TimerShare, When};
 use facts::{Facts, Inert};
 use recording::{CulpritKind, StealClock};
 use serde::Serialize;
-use stats::{CheckSummary, CulpritSummary, LineSummary, TickMeaning, TickVerdict};
+use summary::{CheckSummary, CulpritSummary, LineSummary, TickMeaning, TickVerdict};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::number::{self, ShareUnit};
@@ -479,7 +479,7 @@ mod tests {
             });
             (
                 finding(&recording, "hypervisor"),
-                crate::text(&recording, &stats::Summary::of(&recording)),
+                crate::text(&recording, &summary::Summary::of(&recording)),
             )
         };
         let (found, text) = traced(4_700, 4_730);

@@ -1,7 +1,7 @@
 //! The verdict of `check`: whether the machine is busy, the causes of lost time, and the effect on
 //! programs; and the table of sources, summed up by program and by event.
 
-use stats::{Consequences, Group, Groups, LossCategory, NoiseSummary, Split, Verdict};
+use summary::{Consequences, Group, Groups, LossCategory, NoiseSummary, Split, Verdict};
 use units::Ppm;
 
 use crate::number::{self, ShareUnit};

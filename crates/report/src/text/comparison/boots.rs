@@ -1,7 +1,7 @@
 //! The report of `try --boot`: two cells, compared, and what they are not.
 
 use recording::Cell;
-use stats::CellSummary;
+use summary::CellSummary;
 
 use crate::compared::ComparedCells;
 use crate::number;

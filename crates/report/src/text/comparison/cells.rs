@@ -1,7 +1,7 @@
 //! The report of `compare` for cells of the lab.
 
 use recording::{Cell, Mode};
-use stats::{CellDifference, CellsComparison};
+use summary::{CellDifference, CellsComparison};
 
 use crate::cell_doubts::doubts_by_name;
 use crate::compared::ComparedCells;

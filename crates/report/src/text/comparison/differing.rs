@@ -2,7 +2,7 @@
 
 use recording::printable;
 use serde_json::Value;
-use stats::{RunSet, Variants};
+use summary::{RunSet, Variants};
 
 use crate::number;
 use crate::text::comparison::letter;

@@ -1,6 +1,6 @@
 //! The report of `repeat`: the spread of each metric in each set of runs.
 
-use stats::{RunSet, RunSpread};
+use summary::{RunSet, RunSpread};
 use units::printable;
 
 use crate::number;

@@ -1,6 +1,7 @@
 //! The sets that are compared, and the doubts about them.
 
-use stats::{Block, BlockUnit, ItemUnit, RunSet};
+use stats::{Block, BlockUnit, ItemUnit};
+use summary::RunSet;
 use units::{Nanos, printable};
 
 use crate::compared::ComparedSets;

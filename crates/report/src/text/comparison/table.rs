@@ -1,6 +1,7 @@
 //! The tables of a comparison: metrics, and the time lost to culprits.
 
-use stats::{Compared, Comparison, Conclusion};
+use stats::Conclusion;
+use summary::{Compared, Comparison};
 use units::printable;
 
 use crate::number;
@@ -38,15 +39,17 @@ pub(crate) fn metrics(other: &str, all: &[Compared]) -> String {
 }
 
 fn metrics_table(other: &str, listed: &[&Compared], space: usize) -> String {
-    let has_cpus = listed.iter().any(|one| one.cpu().is_some());
+    let has_cpus = listed.iter().any(|one| one.quantity.cpu().is_some());
     let mut heads = vec![("metric", Side::Left)];
     heads.extend(has_cpus.then_some(("CPU", Side::Right)));
     heads.extend([("A", Side::Right), (other, Side::Right), ("difference", Side::Left)]);
     let mut table = Table::new(1, &heads).spaced(space);
     for one in listed {
-        let Some(metric) = one.metric() else { continue };
+        let Some(metric) = one.quantity.metric() else { continue };
         let mut row = vec![printable(metric).into_owned()];
-        row.extend(has_cpus.then(|| number::any(one.cpu(), |cpu| cpu.to_string())));
+        row.extend(
+            has_cpus.then(|| number::any(one.quantity.cpu(), |cpu| cpu.to_string())),
+        );
         row.extend(centers(one));
         row.push(verdict::verdict(one));
         table.row(row);

@@ -66,7 +66,7 @@ fn line(way: &Lasting) -> String {
 mod tests {
     use insta::assert_snapshot;
     use recording::StepSetting;
-    use stats::compare;
+    use summary::compare;
     use units::Ppm;
 
     use super::*;
@@ -84,7 +84,7 @@ mod tests {
         let [name, value] = ["vm.stat_interval", "120"].map(str::to_owned);
         let settings = [StepSetting { name, value }];
         let smallest = Ppm::new(1e5);
-        let report = |sets: [&stats::RunSet; 2]| {
+        let report = |sets: [&summary::RunSet; 2]| {
             let sets = sets.map(Clone::clone);
             let comparisons = compare(&sets[0], &sets[1..], smallest);
             let better = comparisons[0].better();

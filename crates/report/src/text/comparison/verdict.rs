@@ -1,6 +1,7 @@
 //! What follows from a comparison, in words.
 
-use stats::{Compared, Conclusion};
+use stats::Conclusion;
+use summary::Compared;
 
 use crate::number;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::CallStack;
+use summary::CallStack;
 use units::Instructions;
 
 /// Stacks as folded lines, sorted; equal stacks are added up.

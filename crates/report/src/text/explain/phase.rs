@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use recording::FORMAT;
 use serde::Serialize;
-use stats::{EntryKind, PROGRAM, PhaseExplanation, WholePhase};
+use summary::{EntryKind, PROGRAM, PhaseExplanation, WholePhase};
 
 use crate::number;
 use crate::text::cells::kernel_label::full_name;

@@ -1,7 +1,7 @@
 //! Titles of explanations and pictures: the tick or call, the cell and the kernel; and for two,
 //! the difference between them.
 
-use stats::{Difference, Typical};
+use summary::{Difference, Typical};
 use units::Instructions;
 
 use crate::number;
@@ -127,7 +127,7 @@ pub(crate) fn diff_titles(a: &Typical<'_>, b: &Typical<'_>) -> Titles {
 #[cfg(test)]
 mod tests {
     use recording::Cell;
-    use stats::CallStack;
+    use summary::CallStack;
 
     use super::*;
     use crate::example::cell::{NEW, OLD, cell, lost, typical};

@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use recording::{JitterSeries, JitterSpec};
-use stats::{Percentiles, jitters};
+use summary::{Percentiles, jitters};
 
 /// A line for each test: its number, counted from 1, and its jitter.
 pub fn jitter_list(spec: &JitterSpec, series: &JitterSeries) -> String {

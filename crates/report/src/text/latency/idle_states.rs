@@ -2,7 +2,7 @@
 //! that they were in, and the limit that determines this.
 
 use facts::Facts;
-use stats::{IdleStateUse, LatencySummary, NO_WAKE_LIMIT};
+use summary::{IdleStateUse, LatencySummary, NO_WAKE_LIMIT};
 use units::Nanos;
 
 use crate::number::{self, ShareUnit};

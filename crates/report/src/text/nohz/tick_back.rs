@@ -1,6 +1,6 @@
 //! The causes of a restarted tick, as sentences.
 
-use stats::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
+use summary::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

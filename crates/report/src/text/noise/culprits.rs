@@ -1,7 +1,7 @@
 //! The sources of noise (culprits), of each CPU and of all together.
 
 use recording::{CulpritKind, Source};
-use stats::{CulpritSummary, NoiseSummary, OwnCost};
+use summary::{CulpritSummary, NoiseSummary, OwnCost};
 
 use crate::number;
 use crate::text::layout::labels::cut_labels;

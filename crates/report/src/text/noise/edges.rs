@@ -1,6 +1,6 @@
 //! The time of interrupts before, between and after their tracepoints.
 
-use stats::{CulpritSummary, NoiseSummary};
+use summary::{CulpritSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

@@ -1,7 +1,7 @@
 //! Periodic noise, as sentences; and the lengths of gaps without events.
 
 use recording::CulpritKind;
-use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
+use summary::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

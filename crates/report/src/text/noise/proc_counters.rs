@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::{LineSummary, NoiseSummary, ProcSummary};
+use summary::{LineSummary, NoiseSummary, ProcSummary};
 use units::{Cpu, PerSecond};
 
 use crate::number;

@@ -1,7 +1,7 @@
 //! Steal time, as sentences.
 
 use recording::CulpritKind;
-use stats::{NoiseSummary, StealSummary};
+use summary::{NoiseSummary, StealSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

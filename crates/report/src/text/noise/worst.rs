@@ -1,6 +1,6 @@
 //! The CPUs that a table lists if there are many: those that lost most.
 
-use stats::{CpuNoiseSummary, NoiseSummary};
+use summary::{CpuNoiseSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;

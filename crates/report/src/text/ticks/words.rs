@@ -1,7 +1,7 @@
 //! What a rate of timer interrupts means, in words.
 
 use facts::{Facts, TickMode};
-use stats::{TickMeaning, TickVerdict, tick_hz};
+use summary::{TickMeaning, TickVerdict, tick_hz};
 use units::CpuSet;
 
 use crate::number::{self, ShareUnit};
@@ -123,7 +123,7 @@ pub(crate) fn range(low: String, high: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stats::{CpuTicksSummary, tick_verdicts};
+    use summary::{CpuTicksSummary, tick_verdicts};
     use units::{Cpu, PerSecond, Ppm};
 
     use super::*;

@@ -1,0 +1,110 @@
+//! The summary of a cell of the lab.
+//!
+//! In exact mode the numbers are instructions, from two sources: the guest's clock, of which each
+//! instruction is a nanosecond, and the counter, which counts per CPU. In timed mode the summary is
+//! the ordinary one of the measurement.
+//!
+//! Cannot see durations in exact mode: instructions are not time.
+
+use recording::{Answer, Body, Cell, Ending, Mode};
+use serde::Serialize;
+
+use crate::cell::call_costs::CallCosts;
+use crate::cell::idle_cost::IdleCost;
+use crate::cell::nohz_cost::NohzCost;
+use crate::cell::program_cost::ProgramCost;
+use crate::cell::slices_cost::SlicesCost;
+use crate::cell::tick_cost::TickCost;
+use crate::summary::Summary;
+
+pub(crate) mod added;
+pub(crate) mod call_costs;
+pub(crate) mod chart;
+pub(crate) mod counts;
+#[cfg(test)]
+#[path = "../tests/example/counts.rs"]
+pub(crate) mod example;
+pub(crate) mod idle_by_hz;
+pub(crate) mod idle_cost;
+pub(crate) mod idle_stretches;
+pub(crate) mod nohz_cost;
+pub(crate) mod program_cost;
+pub(crate) mod slices_cost;
+pub(crate) mod tick_cost;
+pub(crate) mod tick_paths;
+pub(crate) mod trim;
+
+/// The summary of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum CellSummary {
+    /// The exact cost of a tick on a busy CPU.
+    TickCost(TickCost),
+    /// The exact instructions of idle CPUs.
+    IdleCost(IdleCost),
+    /// The exact cost of single calls.
+    CallCosts(CallCosts),
+    /// Whether a tick stopped, and the exact instructions until then.
+    NohzCost(NohzCost),
+    /// Time slices, and the exact instructions of each CPU.
+    SlicesCost(SlicesCost),
+    /// The run of a program, and its exact instructions.
+    ProgramCost(ProgramCost),
+    /// The ordinary summary of the measurement.
+    Measured(Summary),
+}
+
+impl CellSummary {
+    /// Summarizes a cell; `None` for a lost one.
+    ///
+    /// CPUs share the clock of exact mode, so with several of them only the counter has the
+    /// instructions of each. Without counts, the summary is the ordinary one of the measurement.
+    pub fn of(cell: &Cell) -> Option<Self> {
+        let answer = answer(cell)?;
+        let exact = match cell.mode {
+            Mode::Exact => Self::exact(answer),
+            Mode::Timed => None,
+        };
+        exact.or_else(|| Some(Self::Measured(Summary::of(&answer.recording))))
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a kind without an exact summary has its ordinary one"
+    )]
+    fn exact(answer: &Answer) -> Option<Self> {
+        let counts = answer.counts.as_ref();
+        match &answer.recording.body {
+            Body::Noise { series, .. } => {
+                Some(Self::TickCost(TickCost::of(answer, series)))
+            }
+            Body::Ticks { series, .. } => {
+                IdleCost::of(answer, series, counts?).map(Self::IdleCost)
+            }
+            Body::Calls { spec, series } => {
+                CallCosts::of(spec, series, counts?).map(Self::CallCosts)
+            }
+            Body::NohzTest { spec, series } => {
+                Some(Self::NohzCost(NohzCost::of(spec, series, counts?)))
+            }
+            Body::Slices { .. } => {
+                let Summary::Slices(found) = Summary::of(&answer.recording) else {
+                    return None;
+                };
+                Some(Self::SlicesCost(SlicesCost::of(found, counts?)))
+            }
+            Body::Program { spec, series } => {
+                ProgramCost::of(spec, series, answer).map(Self::ProgramCost)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The answer of the guest; `None` for a lost cell.
+pub fn answer(cell: &Cell) -> Option<&Answer> {
+    match &cell.ending {
+        Ending::Done(answer) => Some(answer),
+        Ending::Lost { .. } => None,
+    }
+}

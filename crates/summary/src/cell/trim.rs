@@ -1,0 +1,376 @@
+//! What each step of a series changes, alone and together with the steps before it: one number of each
+//! cell, compared with the base, and the size of the image.
+//!
+//! The numbers are metrics (`crate::metrics`), one for each kind of measurement; of system calls the
+//! sum of the medians. A single number of a workload with several processes can also change because
+//! they run in another order.
+
+use recording::Cell;
+use serde::Serialize;
+use stats::{Better, Unit, relative};
+use units::Ppm;
+
+use crate::cell::CellSummary;
+use crate::metrics::definition::Metric;
+use crate::metrics::read::cell_metrics;
+
+/// The metrics that are compared, the first that a cell has.
+const COMPARED: [&str; 8] = [
+    "tick_kernel_instructions",
+    "idle_instructions_hz",
+    "unit_instructions",
+    "guest_instructions",
+    "nohz_entry_instructions",
+    "slice_ns_mean",
+    "noise_ppm",
+    "late_ns_p50",
+];
+/// The sum of all calls, each once.
+const CALLS: &str = "calls_instructions";
+/// What its parts end with.
+const CALL: &str = "_instructions";
+/// The throughput of a program.
+const THROUGHPUT: &str = "units_hz";
+/// The gain in throughput that a blog post of 2013 claims for a trimmed kernel, at most.
+const OLD_CLAIM: Ppm = Ppm::new(200_000.0);
+
+/// A base kernel, and steps that change options of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrimSeries {
+    /// The name of the base.
+    pub base: String,
+    /// The steps in their order.
+    pub steps: Vec<TrimStep>,
+}
+
+/// A step of a series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrimStep {
+    /// Its name.
+    pub name: String,
+    /// The options that it sets: `AUDIT=n`.
+    pub options: Vec<String>,
+    /// What it costs in safety or function; may be empty.
+    pub costs: String,
+    /// The name of the base with this step.
+    pub alone: String,
+    /// The name of the base with this step and all before it.
+    pub cumulated: String,
+}
+
+impl TrimSeries {
+    /// The names of its kernels, each once: the base, the single steps, the cumulated ones.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        let alone = self.steps.iter().map(|step| step.alone.as_str());
+        let others = self.steps.iter().filter(|step| step.cumulated != step.alone);
+        let cumulated = others.map(|step| step.cumulated.as_str());
+        std::iter::once(self.base.as_str()).chain(alone).chain(cumulated)
+    }
+}
+
+/// The results of a series.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trim {
+    /// The base; its differences are 0.
+    pub base: TrimKernel,
+    /// The steps in their order.
+    pub steps: Vec<TrimResult>,
+    /// The gain in throughput that an old post claims, at most.
+    pub old_claim_ppm: Ppm,
+}
+
+/// The results of a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrimResult {
+    /// Its name.
+    pub name: String,
+    /// The options that it sets.
+    pub options: Vec<String>,
+    /// What it costs in safety or function; may be empty.
+    pub costs: String,
+    /// The base with this step.
+    pub alone: TrimKernel,
+    /// The base with this step and all before it.
+    pub cumulated: TrimKernel,
+}
+
+/// A kernel of a series, compared with the base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrimKernel {
+    /// Its name.
+    pub kernel: String,
+    /// The size of its image in bytes; null if it is not known.
+    pub image_bytes: Option<u64>,
+    /// The difference to the base's; null if one is not known.
+    pub image_difference_bytes: Option<i64>,
+    /// The numbers of its cells, in the order of the base's; null for one that is lost or not run.
+    pub values: Vec<Option<TrimValue>>,
+}
+
+/// The number of a cell, compared with that of the base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrimValue {
+    /// The cell's name.
+    pub cell: String,
+    /// The metric; `calls_instructions` is the sum over all calls.
+    pub metric: String,
+    /// Its value.
+    pub value: f64,
+    /// The difference to the base.
+    pub difference: f64,
+    /// The same in parts of the base's value; null if that is 0.
+    pub difference_ppm: Option<Ppm>,
+    /// The difference of a program's throughput in parts of the base's; null if it has none.
+    pub throughput_ppm: Option<Ppm>,
+    /// The calls that the sum consists of; empty for other metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<TrimCall>,
+    /// The unit.
+    #[serde(skip)]
+    pub unit: Unit,
+    /// Which values are better.
+    #[serde(skip)]
+    pub better: Better,
+}
+
+/// A call, compared with that of the base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrimCall {
+    /// Its name: `getpid`.
+    pub name: String,
+    /// Its median cost, in instructions.
+    pub value: f64,
+    /// The difference to the base.
+    pub difference: f64,
+}
+
+impl TrimValue {
+    /// By how much it is better than the base's, in parts of that; negative if it is worse; `None` if
+    /// no value is better.
+    pub fn gain_ppm(&self) -> Option<Ppm> {
+        let difference = self.difference_ppm?.get();
+        match self.better {
+            Better::Less => Some(Ppm::new(-difference)),
+            Better::More => Some(Ppm::new(difference)),
+            Better::Neither => None,
+        }
+    }
+}
+
+impl TrimResult {
+    /// The largest gain of the step alone, of which a loss is a negative one.
+    pub fn best(&self) -> Option<&TrimValue> {
+        let values = self.alone.values.iter().flatten();
+        values.filter(|value| gain(value).is_some()).max_by(|a, b| by_gain(a, b))
+    }
+
+    /// The smallest gain of the step alone, of which a loss is a negative one.
+    pub fn worst(&self) -> Option<&TrimValue> {
+        let values = self.alone.values.iter().flatten();
+        values.filter(|value| gain(value).is_some()).min_by(|a, b| by_gain(a, b))
+    }
+}
+
+fn gain(value: &TrimValue) -> Option<f64> {
+    value.gain_ppm().map(Ppm::get)
+}
+
+fn by_gain(a: &TrimValue, b: &TrimValue) -> std::cmp::Ordering {
+    let [a, b] = [a, b].map(|value| gain(value).unwrap_or(0.0));
+    a.total_cmp(&b)
+}
+
+/// A number of a cell.
+#[derive(Debug, Clone, PartialEq)]
+struct Number {
+    cell: String,
+    metric: String,
+    value: f64,
+    throughput: Option<f64>,
+    calls: Vec<(String, f64)>,
+    unit: Unit,
+    better: Better,
+}
+
+impl Trim {
+    /// The results of a series in these cells; `None` if no cell of the base has a number.
+    pub fn of(series: &TrimSeries, cells: &[Cell]) -> Option<Self> {
+        let base = numbers(cells, &series.base);
+        if base.is_empty() {
+            return None;
+        }
+        let compared = |kernel: &str| TrimKernel::of(kernel, cells, &series.base, &base);
+        let steps = series.steps.iter().map(|step| TrimResult {
+            name: step.name.clone(),
+            options: step.options.clone(),
+            costs: step.costs.clone(),
+            alone: compared(&step.alone),
+            cumulated: compared(&step.cumulated),
+        });
+        Some(Self {
+            base: compared(&series.base),
+            steps: steps.collect(),
+            old_claim_ppm: OLD_CLAIM,
+        })
+    }
+}
+
+impl TrimKernel {
+    fn of(kernel: &str, cells: &[Cell], base: &str, numbers_of_base: &[Number]) -> Self {
+        let own = numbers(cells, kernel);
+        let values = numbers_of_base.iter().map(|from| {
+            let same =
+                |one: &&Number| (&one.cell, &one.metric) == (&from.cell, &from.metric);
+            own.iter().find(same).map(|own| TrimValue::of(own, from))
+        });
+        let image = |kernel: &str| {
+            let cells = cells.iter().filter(|cell| cell.asked == kernel);
+            cells.filter_map(|cell| cell.image_bytes).next()
+        };
+        let signed = |bytes: Option<u64>| i64::try_from(bytes?).ok();
+        let difference = signed(image(kernel)).zip(signed(image(base)));
+        Self {
+            kernel: kernel.to_owned(),
+            image_bytes: image(kernel),
+            image_difference_bytes: difference.map(|(own, base)| own - base),
+            values: values.collect(),
+        }
+    }
+}
+
+impl TrimValue {
+    fn of(own: &Number, base: &Number) -> Self {
+        Self {
+            cell: own.cell.clone(),
+            metric: own.metric.clone(),
+            value: own.value,
+            difference: own.value - base.value,
+            difference_ppm: relative(own.value, base.value),
+            throughput_ppm: own
+                .throughput
+                .zip(base.throughput)
+                .and_then(|(own, base)| relative(own, base)),
+            calls: own.calls.iter().filter_map(|call| TrimCall::of(call, base)).collect(),
+            unit: own.unit,
+            better: own.better,
+        }
+    }
+}
+
+impl TrimCall {
+    fn of((name, value): &(String, f64), base: &Number) -> Option<Self> {
+        let (_, from) = base.calls.iter().find(|(other, _)| other == name)?;
+        Some(Self { name: name.clone(), value: *value, difference: value - from })
+    }
+}
+
+/// The numbers of all cells of a kernel, without repeats.
+fn numbers(cells: &[Cell], kernel: &str) -> Vec<Number> {
+    let own = cells.iter().filter(|cell| cell.asked == kernel && cell.repeat == 1);
+    own.filter_map(number).collect()
+}
+
+/// The number of a cell; `None` if it is lost, or has none of the metrics.
+fn number(cell: &Cell) -> Option<Number> {
+    let summary = CellSummary::of(cell)?;
+    let metrics = cell_metrics(&summary);
+    let named = |key: &str| metrics.iter().find(|metric| metric.key == key);
+    let number = |key: &str, value, unit, better| Number {
+        cell: cell.name.clone(),
+        metric: key.to_owned(),
+        value,
+        throughput: named(THROUGHPUT).map(|metric| metric.value),
+        calls: Vec::new(),
+        unit,
+        better,
+    };
+    if matches!(summary, CellSummary::CallCosts(_)) {
+        let call = |metric: &Metric| {
+            Some((metric.key.strip_suffix(CALL)?.to_owned(), metric.value))
+        };
+        let calls: Vec<(String, f64)> = metrics.iter().filter_map(call).collect();
+        let sum = calls.iter().map(|(_, value)| value).sum();
+        let sum = number(CALLS, sum, Unit::Instructions, Better::Less);
+        return Some(Number { calls, ..sum });
+    }
+    let metric = COMPARED.iter().find_map(|key| named(key))?;
+    Some(number(&metric.key, metric.value, metric.about.unit, metric.about.better))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(metric: &str, own: f64, base: f64, better: Better) -> TrimValue {
+        let of = |value, throughput| Number {
+            cell: "web nginx-2k".to_owned(),
+            metric: metric.to_owned(),
+            value,
+            throughput: Some(throughput),
+            calls: vec![("getpid".to_owned(), value / 2.0), ("fork".to_owned(), 7.0)],
+            unit: Unit::Instructions,
+            better,
+        };
+        TrimValue::of(&of(own, 6000.0), &of(base, 5000.0))
+    }
+
+    fn result(values: Vec<TrimValue>) -> TrimResult {
+        let kernel = TrimKernel {
+            kernel: "build:x,lean,A=n".to_owned(),
+            image_bytes: None,
+            image_difference_bytes: None,
+            values: values.into_iter().map(Some).chain([None]).collect(),
+        };
+        TrimResult {
+            name: "a".to_owned(),
+            options: Vec::new(),
+            costs: String::new(),
+            alone: kernel.clone(),
+            cumulated: kernel,
+        }
+    }
+
+    /// Check differences, shares of the base, throughput and single calls by hand, and that nothing
+    /// is a share of 0.
+    #[test]
+    fn differences() {
+        let one = value("unit_instructions", 900.0, 1000.0, Better::Less);
+        assert_eq!((one.value, one.difference), (900.0, -100.0));
+        assert_eq!(one.difference_ppm, Some(Ppm::new(-100_000.0)));
+        assert_eq!(one.gain_ppm(), Some(Ppm::new(100_000.0)));
+        assert_eq!(one.throughput_ppm, Some(Ppm::new(200_000.0)));
+        let calls: Vec<f64> = one.calls.iter().map(|call| call.difference).collect();
+        assert_eq!(calls, [-50.0, 0.0]);
+        let zero = value("noise_ppm", 5.0, 0.0, Better::Less);
+        assert_eq!((zero.difference_ppm, zero.gain_ppm()), (None, None));
+    }
+
+    /// Check which values are the best and the worst: those with a direction, by share of the base.
+    #[test]
+    fn gains_and_losses() {
+        let step = result(vec![
+            value("unit_instructions", 900.0, 1000.0, Better::Less),
+            value("late_ns_p50", 5000.0, 100.0, Better::Less),
+            value("units_hz", 130.0, 100.0, Better::More),
+            value("slice_ns_mean", 900.0, 100.0, Better::Neither),
+        ]);
+        assert_eq!(step.best().map(|value| value.metric.as_str()), Some("units_hz"));
+        assert_eq!(step.worst().map(|value| value.metric.as_str()), Some("late_ns_p50"));
+        assert_eq!(result(Vec::new()).best(), None);
+    }
+
+    /// Check that the kernels of a series are listed once.
+    #[test]
+    fn kernels_of_a_series() {
+        let step = |alone: &str, cumulated: &str| TrimStep {
+            name: alone.to_owned(),
+            options: Vec::new(),
+            costs: String::new(),
+            alone: alone.to_owned(),
+            cumulated: cumulated.to_owned(),
+        };
+        let (base, steps) = ("base".to_owned(), vec![step("a", "a"), step("b", "a+b")]);
+        let series = TrimSeries { base, steps };
+        assert_eq!(series.kernels().collect::<Vec<_>>(), ["base", "a", "b", "a+b"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! The summary of `check`: ticks without load by noisefloor, then noise on all CPUs at once.
+
+use recording::CheckSeries;
+use serde::{Deserialize, Serialize};
+
+use crate::noise::NoiseSummary;
+use crate::noise::verdict::Verdict;
+use crate::ticks::TicksSummary;
+
+/// The results of `check`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckSummary {
+    /// Ticks while noisefloor slept.
+    pub rest: TicksSummary,
+    /// Whether the machine is busy, the attribution of lost time, and its consequences.
+    pub verdict: Verdict,
+    /// Noise on all CPUs at once.
+    pub noise: NoiseSummary,
+}
+
+impl CheckSummary {
+    /// Summarizes a series.
+    pub fn of(series: &CheckSeries) -> Self {
+        let noise = NoiseSummary::of(&series.noise);
+        let verdict = Verdict::of(&noise, &series.noise.cpus);
+        Self { rest: TicksSummary::of_series(&series.rest), verdict, noise }
+    }
+}

@@ -1,0 +1,63 @@
+//! The differences of two cells. Their numbers are exact, so that each difference is one of the kernels.
+
+use recording::Cell;
+use serde::Serialize;
+use stats::relative;
+use units::Ppm;
+
+use crate::metrics::definition::Metric;
+use crate::metrics::metrics_of;
+
+/// A metric of two cells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellDifference {
+    /// The metric's key.
+    pub metric: String,
+    /// Its values in the base and in the other cell; null if a cell does not have it.
+    pub values: [Option<f64>; 2],
+    /// The difference of the other cell's value; null without one of them.
+    pub difference: Option<f64>,
+    /// The difference in parts of the base's value; null without one, or if that is 0.
+    pub difference_ppm: Option<Ppm>,
+    /// By how much the values may differ for one kernel: it depends on the phase of the tick.
+    pub tolerance: f64,
+}
+
+/// A cell, compared with the base.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellsComparison {
+    /// The metrics of both, in the order of the table of metrics.
+    pub metrics: Vec<CellDifference>,
+}
+
+impl CellsComparison {
+    /// Compares a cell with the base.
+    pub fn of(base: &Cell, other: &Cell) -> Self {
+        let both = [base, other].map(metrics_of);
+        let [base, other] = &both;
+        let only_other = other.iter().filter(|one| find(base, &one.key).is_none());
+        let keys = base.iter().chain(only_other).map(|metric| metric.key.as_str());
+        let of = |key| CellDifference::of(key, [find(base, key), find(other, key)]);
+        Self { metrics: keys.map(of).collect() }
+    }
+}
+
+/// The metric with that key.
+fn find<'a>(metrics: &'a [Metric], key: &str) -> Option<&'a Metric> {
+    metrics.iter().find(|metric| metric.key == key)
+}
+
+impl CellDifference {
+    fn of(key: &str, found: [Option<&Metric>; 2]) -> Self {
+        let values = found.map(|one| one.map(|one| one.value));
+        let both = values[0].zip(values[1]);
+        let tolerances = found.iter().flatten().map(|one| one.tolerance);
+        Self {
+            metric: key.to_owned(),
+            values,
+            difference: both.map(|(base, other)| other - base),
+            difference_ppm: both.and_then(|(base, other)| relative(other, base)),
+            tolerance: tolerances.fold(0.0, f64::max),
+        }
+    }
+}

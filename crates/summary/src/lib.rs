@@ -1,0 +1,125 @@
+//! Summaries of recordings and cells; their serialized form is the JSON contract.
+//!
+//! Begin with [`Summary::of`], [`CellSummary::of`] and [`metrics`]. All functions are pure. Every
+//! number that is printed is a field of a summary, or a function of it.
+//!
+//! ```
+//! use summary::{Summary, metrics};
+//!
+//! # let text = include_str!("../../recording/tests/golden/noise-1.json");
+//! // The text of a file that `noisefloor noise -o FILE` wrote.
+//! let recording = recording::Recording::from_json(text, "noise.json".as_ref())?;
+//! for metric in metrics(&Summary::of(&recording)) {
+//!     println!("{} of CPU {:?}: {}", metric.key, metric.cpu, metric.value);
+//! }
+//! # Ok::<(), recording::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod calls;
+mod cell;
+mod check;
+mod comparison;
+#[cfg(test)]
+#[path = "../tests/example/series.rs"]
+mod example;
+mod explain;
+mod guests;
+mod imported;
+mod jitter;
+mod latency;
+mod length_log;
+mod metrics;
+mod nohz;
+mod noise;
+mod proc_counts;
+mod program;
+#[cfg(test)]
+#[path = "../../stats/tests/example/random.rs"]
+mod random;
+mod run;
+mod slices;
+mod summary;
+mod ticks;
+mod wakers;
+
+pub use calls::{CallSummary, CallsSummary};
+pub use cell::added::Added;
+pub use cell::call_costs::{CallCost, CallCosts};
+pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
+pub use cell::counts::CpuWork;
+pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
+pub use cell::idle_cost::{CpuIdleCost, IdleCost};
+pub use cell::idle_stretches::{
+    IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
+};
+pub use cell::nohz_cost::NohzCost;
+pub use cell::program_cost::{
+    EntryCost, FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
+};
+pub use cell::slices_cost::{SleepersCost, SlicesCost};
+pub use cell::tick_cost::TickCost;
+pub use cell::trim::{
+    Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
+};
+pub use cell::{CellSummary, answer};
+pub use check::CheckSummary;
+pub use comparison::cells::{CellDifference, CellsComparison};
+pub use comparison::condition::{Condition, ConditionError, Judged};
+pub use comparison::program_run::ProgramRun;
+pub use comparison::quantity::Quantity;
+pub use comparison::run_numbers::{CulpritNumber, MetricNumber, RunNumbers};
+pub use comparison::run_set::{RunSet, RunsDoubt};
+pub use comparison::samples::RunSpread;
+pub use comparison::variants::Variants;
+pub use comparison::{Compared, Comparison, compare};
+pub use explain::flame::{Change, FlameGraph, Frame};
+pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
+pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
+pub use explain::typical::{Frequency, Typical, episode_stacks};
+pub use explain::whole_phase::WholePhase;
+pub use explain::{
+    CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
+};
+pub use guests::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
+pub use imported::{ImportedSummary, LengthsSummary};
+pub use jitter::percentiles::{PercentileLine, Percentiles};
+pub use jitter::{JitterProgress, JitterSummary, jitters};
+pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
+pub use latency::{CpuLatencySummary, LatencySummary};
+pub use length_log::{LengthInterval, LengthLog, NoLog};
+pub use metrics::definition::{Definition, Metric};
+pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
+pub use metrics::read::{cell_metrics, metrics};
+pub use metrics::{cell_metric_keys, definitions, metrics_of};
+pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
+pub use nohz::{NohzStressSummary, NohzTestSummary};
+pub use noise::culprits::CulpritSummary;
+pub use noise::eventless::{Eventless, LengthBin};
+pub use noise::own::OwnCost;
+pub use noise::period::Period;
+pub use noise::sources::NoiseSource;
+pub use noise::steal::{StealSummary, StolenTime};
+pub use noise::verdict::{
+    Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
+};
+pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
+pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
+pub use program::{ProgramSummary, ServiceSummary};
+pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
+pub use slices::bins::SliceBin;
+pub use slices::classic::ClassicLine;
+pub use slices::picture::{
+    PictureRole, PictureStep, PictureSwitches, PictureTask, SlicesPicture,
+};
+pub use slices::window::{PictureRow, PictureStretch};
+pub use slices::{
+    RoundDeviation, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,
+};
+pub use summary::Summary;
+pub use ticks::power::{PowerSummary, ZonePower};
+pub use ticks::rates::{
+    TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
+};
+pub use ticks::{CpuTicksSummary, TicksSummary};
+pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};

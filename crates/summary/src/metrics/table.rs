@@ -1,0 +1,310 @@
+//! The table of metrics, by the type that they are read from.
+//!
+//! Each row is a key, its unit, which values are better, a description, and the function that reads
+//! it; each group of rows names its measurements. Keys contain the unit, followed only by the
+//! statistic.
+
+use stats::{Better, Distribution, Latencies, Spread, Unit};
+use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
+
+use crate::calls::CallSummary;
+use crate::cell::idle_stretches::IdleStretches;
+use crate::cell::program_cost::ProgramCost;
+use crate::explain::tick_kinds::TickKinds;
+use crate::guests::GuestsSummary;
+use crate::imported::LengthsSummary;
+use crate::jitter::JitterSummary;
+use crate::metrics::definition::Definition;
+use crate::metrics::row::{
+    Reading, Row, Rows, count, exact, hz, instructions, ns, ppm, rare, within,
+};
+use crate::nohz::{NohzStressSummary, NohzTestSummary};
+use crate::noise::CpuNoiseSummary;
+use crate::program::ProgramSummary;
+use crate::run::RunSummary;
+use crate::slices::StepSlices;
+use crate::ticks::CpuTicksSummary;
+use crate::wakers::WakersSummary;
+
+/// The metrics with limits of host commands.
+pub(crate) const NOISE_PPM: &str = "noise_ppm";
+pub(crate) const GAP_NS_MAX: &str = "gap_ns_max";
+pub(crate) const LATE_NS_MAX: &str = "late_ns_max";
+pub(crate) const GUESTS_CPU_PPM: &str = "guests_cpu_ppm";
+pub(crate) const GUESTS_SAVING_PPM: &str = "guests_saving_ppm";
+pub(crate) const GUEST_WAKEUPS_HZ_MAX: &str = "idle_guest_wakeups_hz_max";
+/// The cost of a kind of tick may differ by so many instructions for the same kernel: the path through
+/// `rcu_sched_clock_irq` depends on the state of RCU, for all ticks of a boot or for some (4 on 6.12,
+/// 6 on 6.1; docs/method.md).
+const BY_STATE: f64 = 6.0;
+
+/// Instructions and timer interrupts per second, of all idle CPUs of a cell together.
+pub(crate) type IdleRates = [Option<Reading>; 2];
+
+macro_rules! table {
+    ($all:ident: $($group:ident($summary:ty) $per_cpu:ident $of:literal {
+        $($key:tt $unit:ident $better:ident $help:literal $read:expr;)+
+    })+) => {
+        $(pub(crate) const $group: Rows<$summary> = &[$(Row {
+            about: Definition {
+                key: $key,
+                unit: Unit::$unit,
+                better: Better::$better,
+                per_cpu: table!(@$per_cpu),
+                of: $of,
+                help: $help,
+            },
+            read: $read,
+        },)+];)+
+
+        /// All rows of these groups.
+        pub(crate) fn $all() -> impl Iterator<Item = &'static Definition> {
+            std::iter::empty()$(.chain($group.iter().map(|row| &row.about)))+
+        }
+    };
+    (@each) => { true };
+    (@whole) => { false };
+}
+
+// The metrics of cells; recordings have some of them, too.
+table! { of_cells:
+    GAPS(Spread) whole "noise" {
+        "tick_instructions" Instructions Less
+            "median gap as measured by the guest's loop, including one pass of the loop" median;
+        "tick_instructions_mean" Instructions Less "mean gap, measured in the same way" mean;
+    }
+    TICK(Spread) whole "noise, ticks" {
+        "tick_kernel_instructions" Instructions Less
+            "median cost of a timer interrupt in the kernel, as counted by the counter" median;
+        "tick_kernel_instructions_mean" Instructions Less
+            "mean cost of a timer interrupt in the kernel" mean;
+    }
+    KINDS(TickKinds) whole "noise, ticks" {
+        "tick_kind_instructions_min" Instructions Less
+            "cheapest kind of tick that at least 10 % of the ticks belong to"
+            |kinds| kind(kinds.frequent_min, kinds.deviations()[0]);
+        "tick_kind_instructions_max" Instructions Less
+            "most expensive kind of tick that at least 10 % of the ticks belong to"
+            |kinds| kind(kinds.frequent_max, kinds.deviations()[1]);
+    }
+    IDLE(IdleRates) whole "ticks" {
+        "idle_instructions_hz" Hz Less "instructions per idle second" |rates| rates[0];
+        "idle_timer_hz" Hz Less "timer interrupts per idle second" |rates| rates[1];
+    }
+    STRETCHES(IdleStretches) whole "ticks" {
+        "idle_stretch_ns_mean" Ns More
+            "mean idle stretch of a CPU: guest time from a halt to the next instruction"
+            |idle| ns(idle.mean_ns);
+        "idle_skylake_c10_ppm" Ppm More
+            "share of idle time in stretches of at least 5 ms, the target residency of Skylake's C10"
+            |idle| ppm(idle.share("Skylake", "C10"));
+        "idle_sapphire_rapids_c6_ppm" Ppm More
+            "the same for 800 us, that of Sapphire Rapids' C6"
+            |idle| ppm(idle.share("Sapphire Rapids", "C6"));
+    }
+    CALL_COST(Spread) whole "calls" {
+        "CALL_instructions" Instructions Less
+            "median cost of the call of that name: `getpid_instructions`" median;
+        "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
+    }
+    PROGRAM(ProgramSummary) whole "program" {
+        "program_ns" Ns Less "run time of the command, in guest time"
+            |run| ns(Some(run.elapsed_ns));
+    }
+    PROGRAM_COST(ProgramCost) whole "program" {
+        "program_instructions" Instructions Less
+            "instructions of the command, in user mode and the kernel"
+            |cost| instructions(cost.command().map(|of| of.instructions));
+        "program_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(cost.command().map(|of| of.kernel_instructions));
+        "guest_instructions" Instructions Less
+            "instructions of the whole guest from the command's start to its end"
+            |cost| instructions(Some(cost.instructions));
+        "guest_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(Some(cost.kernel_instructions));
+        "unit_instructions" Instructions Less
+            "instructions of the guest for a unit of the command's work, such as a request"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.instructions), f64::from);
+        "unit_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.kernel_instructions), f64::from);
+        "units_hz" Hz More "units of work per second of guest time"
+            |cost| hz(cost.unit.as_ref()?.units_hz);
+    }
+    NOHZ_COST(NohzTestSummary) whole "nohz" {
+        "nohz_entry_instructions" Instructions Less
+            "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
+    }
+    NOHZ_ENTRY(NohzTestSummary) whole "nohz" {
+        "nohz_entry_ns" Ns Less "time until the tick had stopped; missing if it did not stop"
+            entry;
+    }
+    NOHZ_OBSERVED(NohzTestSummary) whole "nohz" {
+        "nohz_timer_hz" Hz Less "timer interrupts per second after the tick had stopped" observed;
+    }
+    SLICES(StepSlices) whole "slices" {
+        "slice_ns_mean" Ns Neither
+            "CPU time of the spinners divided by their involuntary switches; in exact mode instructions"
+            |step| rare(ns(step.slice_ns.mean), step.turns_deviation.and_then(|off| ns(off.slice_ns)));
+        "slice_switches_hz" Hz Less "involuntary switches of the spinners per second"
+            |step| rare(hz(step.switches_hz), step.turns_deviation.and_then(|off| hz(off.switches_hz)));
+        "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
+            |step| rare(hz(step.passes_hz), step.turns_deviation.and_then(|off| hz(off.passes_hz)));
+    }
+    NOISE(GapNumbers) each "noise" {
+        NOISE_PPM Ppm Less "OS noise" |gaps| ppm(gaps.noise_ppm);
+        "gap_ns_p50" Ns Less "median length of the gaps" |gaps| ns(gaps.ns_p50);
+        "gap_ns_p99" Ns Less "length that 99 % of the gaps do not exceed"
+            |gaps| ns(gaps.ns_p99);
+        GAP_NS_MAX Ns Less "longest gap" |gaps| ns(gaps.ns_max);
+        "gaps_hz" Hz Less "gaps per second" |gaps| hz(gaps.hz);
+    }
+    LATENCY(Distribution<Latencies>) each "latency" {
+        "late_ns_p50" Ns Less "median wake-up latency" |late| ns(late.p50);
+        "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
+            |late| ns(late.p99);
+        "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
+            |late| ns(late.p99_9);
+        LATE_NS_MAX Ns Less "longest wake-up latency" |late| ns(late.max);
+    }
+    CALL_TIME(CallSummary) whole "calls" {
+        "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
+    }
+}
+
+// The metrics of recordings only.
+table! { of_recordings:
+    TICKS(CpuTicksSummary) each "ticks" {
+        "timer_hz" Hz Less "timer interrupts per second" |cpu| hz(cpu.timer_hz);
+        "interrupts_hz" Hz Less "interrupts per second" |cpu| hz(cpu.interrupts_hz);
+        "busy_ppm" Ppm Neither "share of time that the CPU was not idle"
+            |cpu| ppm(cpu.busy_ppm);
+    }
+    STRESS(NohzStressSummary) whole "nohz stress" {
+        "nohz_failures" Count Less "tries in which the tick did not stop"
+            |stress| count(Some(stress.failures));
+        "nohz_entry_ns_p50" Ns Less "median time until the tick had stopped"
+            |stress| ns(stress.wait_ns?.p50);
+        "nohz_entry_ns_max" Ns Less "longest time until the tick had stopped"
+            |stress| ns(stress.wait_ns?.max);
+    }
+    JITTER(JitterSummary) whole "jitter" {
+        "jitter_ns_p50" Ns Less "median jitter of a test" |all| jitter(all, all.jitter.p50);
+        "jitter_ns_p99" Ns Less "jitter that 99 % of the tests do not exceed"
+            |all| jitter(all, all.jitter.p99);
+        "jitter_ns_max" Ns Less "largest jitter of a test" |all| jitter(all, all.jitter.max);
+        "loop_ns_mean" Ns Less "mean run time of a loop" |all| jitter(all, all.loop_time.mean);
+    }
+    RUN(RunSummary) whole "run" {
+        "run_ns" Ns Less "run time of the program" |run| ns(Some(run.elapsed_ns));
+        "run_net_ns" Ns Less
+            "run time without interruptions, preemptions and steal time; on one CPU only"
+            |run| ns(run.net_ns);
+        "run_lost_ns" Ns Less "the rest of the run time" |run| ns(run.lost_ns);
+        "run_cpu_ns" Ns Less "CPU time of the program, in user and kernel mode"
+            |run| ns(Some(run.cpu_ns));
+        "run_preempted" Count Less "involuntary context switches of the program"
+            |run| count(Some(run.usage.involuntary));
+        "run_noise_ppm" Ppm Less "share of its runnable time that the program lost"
+            |run| ppm(run.interruptions.as_ref()?.noise_ppm);
+        "run_gap_ns_max" Ns Less "longest interruption of the program"
+            |run| ns(run.interruptions.as_ref()?.gap_ns.max);
+    }
+    WAKERS(WakersSummary) whole "wakers" {
+        "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
+    }
+    GUESTS(GuestsSummary) whole "guests" {
+        GUESTS_CPU_PPM Ppm Less "CPU time of all guests" |guests| ppm(guests.cpu_ppm);
+        "guests_wakeups_hz" Hz Less "wake-ups per second of all guests"
+            |guests| hz(guests.wakeups_hz);
+        "idle_guest_cpu_ppm_max" Ppm Less "largest CPU time of an idle guest"
+            |guests| exact(guests.idle_max(|one| Some(one.cpu_ppm?.get())), f64::from);
+        GUEST_WAKEUPS_HZ_MAX Hz Less "most wake-ups per second and vCPU of an idle guest"
+            |guests| exact(
+                guests.idle_max(|one| Some(one.wakeups_per_vcpu_hz?.get())),
+                f64::from,
+            );
+        GUESTS_SAVING_PPM Ppm Less
+            "CPU time saved if all idle guests woke up as rarely as the best"
+            |guests| ppm(guests.saving_ppm);
+    }
+}
+
+// The metrics of files of other tools only.
+table! { of_files:
+    INTERRUPT_LATENCY(Distribution<Latencies>) each "imported" {
+        "interrupt_late_ns_p50" Ns Less "median latency of the timer interrupt"
+            |late| ns(late.p50);
+        "interrupt_late_ns_p99" Ns Less "latency that 99 % of the timer interrupts do not exceed"
+            |late| ns(late.p99);
+        "interrupt_late_ns_max" Ns Less "longest latency of the timer interrupt"
+            |late| ns(late.max);
+    }
+    USER_LATENCY(Distribution<Latencies>) each "imported" {
+        "user_late_ns_p50" Ns Less "median latency until the thread is in user mode again"
+            |late| ns(late.p50);
+        "user_late_ns_p99" Ns Less "latency until user mode that 99 % do not exceed"
+            |late| ns(late.p99);
+        "user_late_ns_max" Ns Less "longest latency until user mode" |late| ns(late.max);
+    }
+    VALUE(Distribution<Latencies>) each "imported" {
+        "value_ns_p50" Ns Less "median of the values in a log" |all| ns(all.p50);
+        "value_ns_p99" Ns Less "value that 99 % do not exceed" |all| ns(all.p99);
+        "value_ns_p99_9" Ns Less "value that 99.9 % do not exceed" |all| ns(all.p99_9);
+        "value_ns_max" Ns Less "largest value" |all| ns(all.max);
+    }
+}
+
+/// The numbers of gaps that are metrics.
+pub(crate) struct GapNumbers {
+    noise_ppm: Option<Ppm>,
+    hz: Option<PerSecond>,
+    ns_p50: Option<Nanos>,
+    ns_p99: Option<Nanos>,
+    ns_max: Option<Nanos>,
+}
+
+impl GapNumbers {
+    pub(crate) fn of(cpu: &CpuNoiseSummary) -> Self {
+        let (of, noise_ppm, hz) = (&cpu.gap_ns, cpu.noise_ppm, cpu.gaps_hz);
+        Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
+    }
+
+    pub(crate) fn of_other_tool(lengths: &LengthsSummary) -> Self {
+        let (of, noise_ppm, hz) = (&lengths.ns, lengths.noise_ppm, lengths.gaps_hz);
+        Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
+    }
+}
+
+fn median(spread: &Spread) -> Option<Reading> {
+    within(instructions(spread.p50), instructions(spread.p50_deviation).map(|off| off.0))
+}
+
+fn mean(spread: &Spread) -> Option<Reading> {
+    rare(exact(spread.mean, f64::from), exact(spread.mean_deviation, f64::from))
+}
+
+fn kind(cost: Option<Instructions>, off: Option<u64>) -> Option<Reading> {
+    within(instructions(cost), off.map(|off| (off as f64).max(BY_STATE)))
+}
+
+fn entry(test: &NohzTestSummary) -> Option<Reading> {
+    let wait = test.wait_ns.filter(|_| test.entered == Some(true));
+    rare(ns(wait), ns(test.wait_deviation_ns))
+}
+
+/// The tolerance is one interrupt at each edge: `/proc` is read just before and just after.
+fn observed(test: &NohzTestSummary) -> Option<Reading> {
+    let observed = test.observed.as_ref()?;
+    within(hz(observed.timer_hz), PerSecond::of(2, observed.span_ns).map(PerSecond::get))
+}
+
+/// `None` in ticks of the clock: a summary does not contain their length.
+fn jitter(summary: &JitterSummary, length: Option<u64>) -> Option<Reading> {
+    match summary.unit {
+        LengthUnit::Ns => count(length),
+        LengthUnit::Ticks => None,
+    }
+}

@@ -1,0 +1,485 @@
+//! The verdict of `check`: whether the machine is busy, the attribution of its CPUs' lost time, and the
+//! consequences for programs.
+//!
+//! Shares are those of the time of all CPUs together. The time of the measuring process itself is a
+//! part of its own: it belongs to no other program, and the machine loses it only to this measurement. Gaps that were counted but not stored are
+//! unexplained, and the consequences are those of the time before the first of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::{CpuNoise, CulpritKind, ThreadOwner};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Ppm};
+
+use crate::noise::culprits::CulpritSummary;
+use crate::noise::job_times::JobTimes;
+use crate::noise::{NoiseSummary, window};
+
+/// The share of time used by other programs from which a machine is busy: one percent.
+const BUSY: Ppm = Ppm::new(10_000.0);
+/// The length of a job, also of one step of a parallel program, and the number of its CPUs.
+const JOB: Nanos = Nanos::from_millis(1);
+const NODES: u32 = 1_000;
+/// The length of a benchmark, and the number of runs from which its variation is known.
+const BENCHMARK: Nanos = Nanos::from_secs(1);
+const RUNS: usize = 5;
+
+/// The name of the group of the measuring process.
+const OWN: &str = "noisefloor";
+
+/// The verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether other programs used 1 % of the CPUs' time or more; null if unknown.
+    pub busy: Option<bool>,
+    /// The number of measured CPUs.
+    pub cpus: usize,
+    /// The measured time of all of them together.
+    pub elapsed_ns: Nanos,
+    /// The time that they lost.
+    pub lost: TimePart,
+    /// Its attribution; null if events were not traced.
+    pub split: Option<Split>,
+    /// The time used by other threads, according to `/proc/thread-self/schedstat`; null without that
+    /// file.
+    pub threads: Option<TimePart>,
+    /// The consequences for programs.
+    pub consequences: Consequences,
+}
+
+/// An amount of the CPUs' time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimePart {
+    /// The amount.
+    pub ns: Nanos,
+    /// That as a share of the CPUs' time; null if no time passed.
+    pub ppm: Option<Ppm>,
+}
+
+impl TimePart {
+    pub(crate) fn of(ns: Nanos, elapsed: Nanos) -> Self {
+        Self { ns, ppm: Ppm::of(ns, elapsed) }
+    }
+}
+
+/// The attribution of the lost time; the parts add up to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// Other programs, and threads with an unknown owner.
+    pub programs: TimePart,
+    /// The kernel: interrupts, softirqs, kernel threads.
+    pub kernel: TimePart,
+    /// The hypervisor, as far as proven.
+    pub hypervisor: TimePart,
+    /// Time without a known cause.
+    pub unexplained: TimePart,
+    /// The measuring process itself; zero in older recordings, where it is part of the programs.
+    #[serde(default)]
+    pub own: TimePart,
+    /// The upper bound of the hypervisor's part of that; null if unknown.
+    pub hypervisor_max: Option<TimePart>,
+    /// The groups of each of these five, in descending order of time.
+    pub groups: Vec<Group>,
+}
+
+/// The culprits of one program, or of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The part of the lost time to which it belongs.
+    pub category: LossCategory,
+    /// The kind of event; `thread` for a program.
+    pub kind: CulpritKind,
+    /// The name of the program or the event.
+    pub name: String,
+    /// The number of processes; 0 if it is not a program.
+    pub processes: usize,
+    /// The number of threads of them, or of the kernel.
+    pub threads: usize,
+    /// The number of gaps with a share of it, added up for its culprits.
+    pub gaps: u64,
+    /// Its time.
+    pub part: TimePart,
+    /// The longest share.
+    pub max_ns: Nanos,
+}
+
+/// The parts of the lost time.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LossCategory {
+    /// Other programs.
+    Programs,
+    /// The kernel.
+    Kernel,
+    /// The hypervisor.
+    Hypervisor,
+    /// No cause is known.
+    Unexplained,
+    /// The measuring process itself.
+    Own,
+}
+
+/// The consequences for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Consequences {
+    /// The length of a job.
+    pub job_ns: Nanos,
+    /// The probability that it meets a gap, on a random CPU; null if the run was too short.
+    pub job_hit_ppm: Option<Ppm>,
+    /// The CPU time of a benchmark.
+    pub benchmark_ns: Nanos,
+    /// The variation of its run time: half of the range, as a share of the median; null for fewer than
+    /// five runs.
+    pub benchmark_spread_ppm: Option<Ppm>,
+    /// The number of CPUs of a parallel program: each runs a job, and waits for the slowest.
+    pub nodes: u32,
+    /// The mean duration of such a step; null if the run was too short.
+    pub step_ns: Option<Nanos>,
+    /// Its additional time, as a share of the job.
+    pub step_slowdown_ppm: Option<Ppm>,
+}
+
+impl Verdict {
+    /// From a summary and its gaps.
+    pub(crate) fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
+        let elapsed: Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let part = |ns| TimePart::of(ns, elapsed);
+        let is_traced = cpus.iter().all(|cpu| cpu.blamed.is_some());
+        let split = (is_traced && !cpus.is_empty()).then(|| Split::of(noise, part));
+        let waited = noise.cpus.iter().map(|cpu| cpu.proc.waited_ns);
+        let threads = waited.sum::<Option<Nanos>>().map(part);
+        let others = split.as_ref().map(|split| split.programs).or(threads);
+        Self {
+            busy: others.and_then(|others| others.ppm).map(|ppm| ppm >= BUSY),
+            cpus: noise.cpus.len(),
+            elapsed_ns: elapsed,
+            lost: part(noise.cpus.iter().map(|cpu| cpu.noise_ns).sum()),
+            split,
+            threads,
+            consequences: Consequences::of(noise, cpus),
+        }
+    }
+}
+
+/// The groups of one category, and their sums.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups<'a> {
+    /// The groups, in descending order of time.
+    pub groups: Vec<&'a Group>,
+    /// The number of threads.
+    pub threads: usize,
+    /// The number of gaps with a share of them.
+    pub gaps: u64,
+    /// The longest share.
+    pub longest: Option<Nanos>,
+}
+
+impl Group {
+    /// The time of several groups.
+    pub fn sum(groups: &[&Self]) -> Nanos {
+        groups.iter().map(|group| group.part.ns).sum()
+    }
+}
+
+impl Split {
+    /// The groups of one category.
+    pub fn groups_of(&self, category: LossCategory) -> Groups<'_> {
+        let groups = self.groups.iter().filter(|group| group.category == category);
+        let groups: Vec<&Group> = groups.collect();
+        Groups {
+            threads: groups.iter().map(|group| group.threads).sum(),
+            gaps: groups.iter().map(|group| group.gaps).sum(),
+            longest: groups.iter().map(|group| group.max_ns).max(),
+            groups,
+        }
+    }
+
+    fn of(noise: &NoiseSummary, part: impl Fn(Nanos) -> TimePart + Copy) -> Self {
+        let groups = groups(&noise.culprits, part);
+        let all = |category| {
+            let own = groups.iter().filter(|group| group.category == category);
+            part(own.map(|group| group.part.ns).sum())
+        };
+        let steal = noise.steal.as_ref();
+        Self {
+            programs: all(LossCategory::Programs),
+            kernel: all(LossCategory::Kernel),
+            hypervisor: all(LossCategory::Hypervisor),
+            unexplained: all(LossCategory::Unexplained),
+            own: all(LossCategory::Own),
+            hypervisor_max: steal.map(|steal| part(steal.unexplained_max_ns)),
+            groups,
+        }
+    }
+}
+
+/// The group of a culprit: the program of its threads, and kernel threads by their name without a
+/// number.
+fn group_of(culprit: &CulpritSummary) -> (LossCategory, CulpritKind, &str) {
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    let (kind, name) = (culprit.kind, culprit.name.as_str());
+    let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
+    if culprit.is_own() {
+        return (LossCategory::Own, kind, OWN);
+    }
+    match (kind, owner) {
+        (Thread, Some(ThreadOwner::Kernel)) => {
+            (LossCategory::Kernel, kind, without_number(name))
+        }
+        (Thread, Some(ThreadOwner::Program(program))) => {
+            (LossCategory::Programs, kind, program)
+        }
+        (Thread, None) => (LossCategory::Programs, kind, name),
+        (Steal, _) => (LossCategory::Hypervisor, kind, name),
+        (Unexplained, _) => (LossCategory::Unexplained, kind, name),
+        (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
+    }
+}
+
+/// `kworker` of `kworker/1:2-events`, `ksoftirqd` of `ksoftirqd/0`, `kdamond` of `kdamond.0`.
+fn without_number(name: &str) -> &str {
+    name.split(['/', '.', ':']).next().unwrap_or(name)
+}
+
+pub(crate) fn groups(
+    culprits: &[CulpritSummary],
+    part: impl Fn(Nanos) -> TimePart,
+) -> Vec<Group> {
+    let mut found: BTreeMap<_, Vec<&CulpritSummary>> = BTreeMap::new();
+    for culprit in culprits {
+        found.entry(group_of(culprit)).or_default().push(culprit);
+    }
+    let group = |((category, kind, name), all): (
+        (LossCategory, CulpritKind, &str),
+        Vec<&CulpritSummary>,
+    )| {
+        let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
+        let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
+        Group {
+            category,
+            kind,
+            name: name.to_owned(),
+            processes: match category {
+                LossCategory::Programs | LossCategory::Own => processes.len(),
+                LossCategory::Kernel
+                | LossCategory::Hypervisor
+                | LossCategory::Unexplained => 0,
+            },
+            threads: threads().count(),
+            gaps: all.iter().map(|culprit| culprit.gaps).sum(),
+            part: part(all.iter().map(|culprit| culprit.ns).sum()),
+            max_ns: all.iter().map(|culprit| culprit.max_ns).max().unwrap_or_default(),
+        }
+    };
+    let mut groups: Vec<Group> = found.into_iter().map(group).collect();
+    groups.sort_by_key(|group| (group.category, std::cmp::Reverse(group.part.ns)));
+    groups
+}
+
+impl Consequences {
+    fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
+        let windows = || cpus.iter().map(|cpu| (window(cpu), cpu.gaps.as_slice()));
+        let jobs = JobTimes::new(JOB, windows());
+        let benchmarks = JobTimes::new(BENCHMARK, windows());
+        let enough = benchmarks.count() >= RUNS;
+        let step = jobs.mean_of_longest(NODES);
+        Self {
+            job_ns: JOB,
+            job_hit_ppm: mean_hit(noise),
+            benchmark_ns: BENCHMARK,
+            benchmark_spread_ppm: benchmarks.spread().filter(|_| enough),
+            nodes: NODES,
+            step_ns: step,
+            step_slowdown_ppm: step.and_then(|step| jobs.slowdown(step)),
+        }
+    }
+}
+
+/// The probability on a random CPU; `None` if unknown for one of them.
+fn mean_hit(noise: &NoiseSummary) -> Option<Ppm> {
+    let of_cpu = |cpu: &crate::CpuNoiseSummary| {
+        cpu.risk.iter().find(|risk| risk.job_ns == JOB).and_then(|risk| risk.hit_ppm)
+    };
+    let hits: Option<Vec<Ppm>> = noise.cpus.iter().map(of_cpu).collect();
+    let hits = hits.filter(|hits| !hits.is_empty())?;
+    let sum: f64 = hits.iter().map(|hit| hit.get()).sum();
+    Some(Ppm::new(sum / hits.len() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::{Blamed, ProcCounts, Share, Thread};
+    use units::Span;
+
+    use super::*;
+    use crate::example;
+
+    const GAPS: [Span; 3] = [
+        Span { start: Nanos::from_millis(100), length: Nanos::from_millis(300) },
+        Span { start: Nanos::from_millis(500), length: Nanos::from_millis(100) },
+        Span { start: Nanos::from_millis(900), length: Nanos::from_millis(50) },
+    ];
+
+    fn share(
+        gap: usize,
+        kind: CulpritKind,
+        name: &str,
+        owner: Option<(u32, u32, ThreadOwner)>,
+        millis: u64,
+    ) -> (recording::Culprit, Share) {
+        let thread = owner.map(|(tid, pid, owner)| {
+            let (prio, owner) = (120, Some(owner));
+            Thread { tid, pid, prio, owner, own: false }
+        });
+        example::share(gap, kind, name, thread, millis * 1_000_000)
+    }
+
+    fn cpu(blamed: Option<Blamed>, proc: ProcCounts) -> CpuNoise {
+        let elapsed_ns = Nanos::from_secs(10);
+        CpuNoise { elapsed_ns, blamed, proc, ..example::cpu_noise(&GAPS) }
+    }
+
+    fn verdict_of(cpu: CpuNoise) -> Verdict {
+        let series = example::noise(None, vec![cpu]);
+        Verdict::of(&NoiseSummary::of(&series), &series.cpus)
+    }
+
+    fn verdict(blamed: Option<Blamed>) -> Verdict {
+        verdict_of(cpu(blamed, ProcCounts::default()))
+    }
+
+    fn shares() -> Blamed {
+        use CulpritKind::{Thread, Timer, Unexplained};
+        let program = || ThreadOwner::Program("qemu".to_owned());
+        let kernel = || ThreadOwner::Kernel;
+        example::blamed(&[
+            share(0, Thread, "CPU 0/KVM", Some((11, 10, program())), 200),
+            share(0, Thread, "qemu", Some((10, 10, program())), 100),
+            share(1, Thread, "kworker/1:1-events", Some((7, 7, kernel())), 40),
+            share(1, Thread, "kworker/u8:0", Some((8, 8, kernel())), 50),
+            share(1, Timer, "tick_nohz_handler", None, 10),
+            share(2, Unexplained, "unexplained", None, 50),
+        ])
+    }
+
+    /// Check that threads are grouped by program, kernel threads by name, and that the parts add up to
+    /// the lost time.
+    #[test]
+    fn parts_add_up() {
+        let found = verdict(Some(shares()));
+        let split = found.split.unwrap();
+        let four = [split.programs, split.kernel, split.hypervisor, split.unexplained];
+        let millis = four.map(|part| part.ns.get() / 1_000_000);
+        assert_eq!(millis, [300, 100, 0, 50]);
+        assert_eq!(four.iter().map(|part| part.ns).sum::<Nanos>(), found.lost.ns);
+        let groups: Vec<_> = split
+            .groups
+            .iter()
+            .map(|group| {
+                (group.name.as_str(), group.processes, group.threads, group.gaps)
+            })
+            .collect();
+        let expected = [
+            ("qemu", 1, 2, 2),
+            ("kworker", 0, 2, 2),
+            ("tick_nohz_handler", 0, 0, 1),
+            ("unexplained", 0, 0, 1),
+        ];
+        assert_eq!(groups, expected);
+        assert_eq!(found.busy, Some(true));
+    }
+
+    /// Check that the threads of the measuring process are a part of their own, that a stranger of
+    /// the same name is a program, and that the parts still add up.
+    #[test]
+    fn own_cost_is_apart() {
+        let thread = |tid, pid, own| {
+            let owner = Some(ThreadOwner::Program("noisefloor".to_owned()));
+            Some(Thread { tid, pid, prio: -1, owner, own })
+        };
+        let share = |gap, thread, millis: u64| {
+            let kind = CulpritKind::Thread;
+            example::share(gap, kind, "noisefloor", thread, millis * 1_000_000)
+        };
+        let blamed = example::blamed(&[
+            share(0, thread(11, 10, true), 200),
+            share(0, thread(10, 10, true), 100),
+            share(1, thread(20, 20, false), 100),
+            share(2, None, 50),
+        ]);
+        let found = verdict(Some(blamed));
+        let split = found.split.unwrap();
+        let parts = [split.own, split.programs, split.kernel, split.unexplained];
+        assert_eq!(parts.map(|part| part.ns.get() / 1_000_000), [300, 150, 0, 0]);
+        assert_eq!(parts.iter().map(|part| part.ns).sum::<Nanos>(), found.lost.ns);
+        let own = split.groups_of(LossCategory::Own);
+        assert_eq!((own.groups.len(), own.threads, own.gaps), (1, 2, 2));
+        assert_eq!((own.groups[0].name.as_str(), own.groups[0].processes), (OWN, 1));
+        let older = serde_json::json!({"programs": {"ns": 0, "ppm": 0.0}});
+        let mut value = serde_json::to_value(verdict(None)).unwrap();
+        value["split"] = ["kernel", "hypervisor", "unexplained"].iter().fold(
+            older,
+            |mut split, part| {
+                split[part] = split["programs"].clone();
+                split["groups"] = serde_json::json!([]);
+                split
+            },
+        );
+        let read: Verdict = serde_json::from_value(value).unwrap();
+        assert_eq!(read.split.unwrap().own, TimePart::default());
+    }
+
+    /// Check that without events the verdict is that of `/proc`, and unknown without that.
+    #[test]
+    fn without_events() {
+        let found = verdict(None);
+        assert_eq!((found.split, found.busy), (None, None));
+        let waited = |millis| {
+            let waited_ns = Some(Nanos::from_millis(millis));
+            let proc = ProcCounts { waited_ns, ..ProcCounts::default() };
+            verdict_of(cpu(None, proc)).busy
+        };
+        assert_eq!([waited(99), waited(100)], [Some(false), Some(true)]);
+    }
+
+    /// Check the consequences by hand.
+    #[test]
+    fn consequences() {
+        let found = verdict(None).consequences;
+        // Nine benchmarks fit into ten seconds; the first takes 1.45 s, the others one.
+        let spread = found.benchmark_spread_ppm.unwrap();
+        assert!((spread.get() - 225_000.0).abs() < 1.0, "{spread:?}");
+        // Of 9,550 jobs one takes 301 ms: that is the longest of 1,000 with nearly 10 %.
+        let step = found.step_ns.unwrap();
+        let chance = 1.0 - (1.0 - 1.0 / 9_550.0_f64).powf(1_000.0);
+        assert!(step > Nanos::from_millis(1) && step.as_secs_f64() > 0.301 * chance);
+        assert!(step.as_secs_f64() < 0.301 * chance * 1.5, "{step:?}");
+        assert!(found.job_hit_ppm.unwrap().get() > 45_000.0);
+    }
+
+    /// Check the keys of the JSON contract.
+    #[test]
+    fn contract() {
+        let value = serde_json::to_value(verdict(Some(shares()))).unwrap();
+        let keys = |value: &serde_json::Value| {
+            value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(keys(&value), "busy consequences cpus elapsed_ns lost split threads");
+        assert_eq!(
+            keys(&value["split"]),
+            "groups hypervisor hypervisor_max kernel own programs unexplained"
+        );
+        assert_eq!(
+            value["split"]["groups"][0],
+            serde_json::json!({"category": "programs", "kind": "thread", "name": "qemu",
+                "processes": 1, "threads": 2, "gaps": 2,
+                "part": {"ns": 300_000_000, "ppm": 30_000.0}, "max_ns": 200_000_000})
+        );
+        assert_eq!(
+            keys(&value["consequences"]),
+            "benchmark_ns benchmark_spread_ppm job_hit_ppm job_ns nodes step_ns step_slowdown_ppm"
+        );
+    }
+}

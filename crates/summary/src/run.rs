@@ -1,0 +1,295 @@
+//! The summary of `run`: resource usage of a program, and its interruptions.
+
+use std::cmp::Reverse;
+
+use recording::{
+    CulpritKind, Ended, Interruptions, RunSeries, RunSpec, Share, Thread, Usage,
+};
+use serde::{Deserialize, Serialize};
+use stats::{Distribution, Gaps};
+use units::{Cpu, CpuSet, Nanos, Ppm, Span};
+
+use crate::noise::culprits::{CulpritSummary, shares};
+use crate::noise::own::OwnCost;
+use crate::proc_counts::ProcSummary;
+
+/// How a program ended; one of the two is null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedSummary {
+    /// The exit code; null if a signal ended it.
+    pub code: Option<u8>,
+    /// The signal that ended it.
+    pub signal: Option<u8>,
+}
+
+/// The time of one culprit in an interruption.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The kind of event.
+    pub kind: CulpritKind,
+    /// The name of the event.
+    pub name: String,
+    /// The thread, if it is one.
+    #[serde(flatten)]
+    pub thread: Option<Thread>,
+    /// The time.
+    pub ns: Nanos,
+}
+
+/// An interruption of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interruption {
+    /// Its start, relative to that of the program.
+    pub start_ns: Nanos,
+    /// Its duration.
+    pub ns: Nanos,
+    /// The CPU.
+    pub cpu: Option<Cpu>,
+    /// Its causes, by time.
+    pub culprits: Vec<Part>,
+}
+
+/// The interruptions of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptionsSummary {
+    /// The time in which the program ran or was runnable.
+    pub ready_ns: Nanos,
+    /// The number of interruptions.
+    pub gaps: u64,
+    /// Their sum.
+    pub noise_ns: Nanos,
+    /// That as a share of `ready_ns`; null if that is zero.
+    pub noise_ppm: Option<Ppm>,
+    /// The time that the hypervisor took outside of them; null if no steal clock could be read.
+    pub steal_ns: Option<Nanos>,
+    /// Their lengths.
+    pub gap_ns: Distribution<Gaps>,
+    /// The longest ones, by length.
+    pub longest: Vec<Interruption>,
+    /// Their causes, whose `ns` add up to `noise_ns`.
+    pub culprits: Vec<CulpritSummary>,
+    /// The part of the measuring process; null in older summaries.
+    #[serde(default)]
+    pub own: Option<OwnCost>,
+}
+
+/// The run of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The scheduling policy at its start: `other`, `fifo`.
+    pub policy: String,
+    /// The `SCHED_FIFO` priority; null for an ordinary task.
+    pub priority: Option<u8>,
+    /// How it ended.
+    pub ended: EndedSummary,
+    /// The time from its start to its end.
+    pub elapsed_ns: Nanos,
+    /// Its CPU time, in user and kernel mode.
+    pub cpu_ns: Nanos,
+    /// The part of the time from its start to its end in which it was interrupted, preempted, or its CPU
+    /// was stolen; null with several CPUs, where that overlaps, or without traced events.
+    pub lost_ns: Option<Nanos>,
+    /// The rest of that time: its run time on a CPU of its own.
+    pub net_ns: Option<Nanos>,
+    /// Its resource usage.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// The event source (`bpf`, `proc`); null without tracing.
+    pub source: Option<String>,
+    /// Its interruptions; null if single events were not traced.
+    pub interruptions: Option<InterruptionsSummary>,
+    /// The counters of `/proc` during the measurement.
+    pub proc: ProcSummary,
+}
+
+impl RunSummary {
+    /// Summarizes a series.
+    pub fn of(spec: &RunSpec, series: &RunSeries) -> Self {
+        let (code, signal) = match series.ended {
+            Ended::Exited(code) => (Some(code), None),
+            Ended::Killed(signal) => (None, Some(signal)),
+        };
+        let found = series.interruptions.as_ref();
+        let found = found.map(|found| InterruptionsSummary::of(spec, found));
+        let lost_ns = Self::lost_ns(spec, series);
+        Self {
+            cpus: spec.cpus.clone(),
+            policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
+            priority: spec.fifo,
+            ended: EndedSummary { code, signal },
+            elapsed_ns: series.elapsed_ns,
+            cpu_ns: series.usage.user_ns + series.usage.system_ns,
+            lost_ns,
+            net_ns: Self::net_ns(spec, series),
+            usage: series.usage,
+            source: series.source.map(|source| source.name().to_owned()),
+            interruptions: found,
+            proc: ProcSummary::of(&series.proc),
+        }
+    }
+
+    /// The time of the interruptions on one CPU, and the stolen time outside of them.
+    fn lost_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
+        let found = series.interruptions.as_ref().filter(|_| spec.cpus.len() == 1)?;
+        Some(noise(found) + found.steal_ns.unwrap_or(Nanos::ZERO))
+    }
+
+    /// The rest of its run time.
+    pub(crate) fn net_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
+        Some(series.elapsed_ns.saturating_sub(Self::lost_ns(spec, series)?))
+    }
+}
+
+/// The time of all interruptions.
+fn noise(found: &Interruptions) -> Nanos {
+    found.gaps.iter().map(|gap| gap.length).sum()
+}
+
+impl InterruptionsSummary {
+    fn of(spec: &RunSpec, found: &Interruptions) -> Self {
+        let noise = noise(found);
+        let culprits = CulpritSummary::of(Some(&found.blamed), None, noise);
+        Self {
+            ready_ns: found.ready_ns,
+            gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
+            noise_ns: noise,
+            noise_ppm: Ppm::of(noise, found.ready_ns),
+            steal_ns: found.steal_ns,
+            gap_ns: Distribution::of(found.gaps.iter().map(|gap| gap.length)),
+            longest: longest(spec, found),
+            own: Some(OwnCost::of(&culprits, found.ready_ns, noise)),
+            culprits,
+        }
+    }
+}
+
+/// The requested number of the longest ones.
+fn longest(spec: &RunSpec, found: &Interruptions) -> Vec<Interruption> {
+    let mut gaps: Vec<(usize, &Span)> = found.gaps.iter().enumerate().collect();
+    gaps.sort_by_key(|(at, gap)| (Reverse(gap.length), *at));
+    gaps.truncate(usize::try_from(spec.top).unwrap_or(usize::MAX));
+    let interruption = |(at, gap): (usize, &Span)| {
+        let own = shares(&found.blamed).filter(|(share, _)| share.gap == at);
+        let mut culprits: Vec<Part> = own.map(part).collect();
+        culprits.sort_by_key(|part| Reverse(part.ns));
+        let cpu = found.gap_cpus.get(at).copied().or_else(|| spec.cpus.first());
+        Interruption { start_ns: gap.start, ns: gap.length, cpu, culprits }
+    };
+    gaps.into_iter().map(interruption).collect()
+}
+
+/// Without the owner of a thread, which is part of the list of all culprits.
+fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
+    let thread = culprit.thread.clone().map(|thread| Thread { owner: None, ..thread });
+    Part { kind: culprit.kind, name: culprit.name.clone(), thread, ns: share.ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::{Culprit, Picked, ProcCounts, Words};
+
+    use super::*;
+    use crate::example;
+
+    fn span(start: u64, length: u64) -> Span {
+        Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) }
+    }
+
+    fn share(gap: usize, kind: CulpritKind, name: &str, ns: u64) -> (Culprit, Share) {
+        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None, own: false };
+        let thread = (kind == CulpritKind::Thread).then_some(thread);
+        let (culprit, share) = example::share(gap, kind, name, thread, ns);
+        (culprit, Share { entry_ns: None, ..share })
+    }
+
+    fn found(gaps: &[Span], shares: &[(Culprit, Share)], secs: u64) -> Interruptions {
+        Interruptions {
+            ready_ns: Nanos::from_secs(secs),
+            gaps: gaps.to_vec(),
+            gap_cpus: Vec::new(),
+            blamed: example::blamed(shares),
+            steal_ns: Some(Nanos::from_millis(3)),
+            edges: Vec::new(),
+        }
+    }
+
+    fn summary(interruptions: Option<Interruptions>) -> RunSummary {
+        let spec = RunSpec {
+            command: Words::new(["sleep".into()]),
+            cpus: Cpu::new(1).into(),
+            picked: Picked::Asked,
+            fifo: Some(99),
+            top: 1,
+        };
+        let series = RunSeries {
+            began_ns: Nanos::ZERO,
+            elapsed_ns: Nanos::from_secs(2),
+            ended: Ended::Exited(3),
+            usage: Usage {
+                user_ns: Nanos::from_secs(1),
+                system_ns: Nanos::from_millis(5),
+                voluntary: 7,
+                involuntary: 2,
+                minor_faults: 90,
+                major_faults: 0,
+            },
+            source: None,
+            interruptions,
+            proc: ProcCounts::default(),
+        };
+        RunSummary::of(&spec, &series)
+    }
+
+    /// Check the keys and values of the JSON contract.
+    #[test]
+    fn contract() {
+        use CulpritKind::{Thread, Timer};
+        let gaps = [span(1_000, 4_000), span(9_000, 6_000)];
+        let shares = [
+            share(0, Timer, "tick_nohz_handler", 4_000),
+            share(1, Timer, "tick_nohz_handler", 1_000),
+            share(1, Thread, "kworker/1:1", 5_000),
+        ];
+        let found = summary(Some(found(&gaps, &shares, 1)));
+        let expected = serde_json::json!({
+            "cpus": "1", "policy": "fifo", "priority": 99,
+            "ended": {"code": 3, "signal": null}, "elapsed_ns": 2_000_000_000_u64,
+            "cpu_ns": 1_005_000_000, "lost_ns": 3_010_000, "net_ns": 1_996_990_000,
+            "user_ns": 1_000_000_000, "system_ns": 5_000_000, "voluntary": 7,
+            "involuntary": 2, "minor_faults": 90, "major_faults": 0, "source": null,
+            "interruptions": {
+                "ready_ns": 1_000_000_000, "gaps": 2, "noise_ns": 10_000,
+                "noise_ppm": 10.0, "steal_ns": 3_000_000,
+                "gap_ns": {"p50": 4_000, "p99": 6_000, "p99_9": 6_000, "max": 6_000},
+                "longest": [{"start_ns": 9_000, "ns": 6_000, "cpu": 1, "culprits": [
+                    {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
+                        "prio": 120, "ns": 5_000},
+                    {"kind": "timer", "name": "tick_nohz_handler", "ns": 1_000},
+                ]}],
+                "culprits": [
+                    {"kind": "timer", "name": "tick_nohz_handler", "gaps": 2, "ns": 5_000,
+                        "noise_ppm": 500_000.0, "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 4_000, "period": null},
+                    {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
+                        "prio": 120, "gaps": 1, "ns": 5_000, "noise_ppm": 500_000.0,
+                        "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
+                ],
+                "own": {"threads": 0, "gaps": 0, "ns": 0, "ppm": 0.0, "noise_ppm": 0.0,
+                    "max_ns": 0},
+            },
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
+                "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
+        });
+        assert_eq!(serde_json::to_value(&found).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<RunSummary>(expected).unwrap(), found);
+    }
+
+    /// Check that interruptions are null without tracing.
+    #[test]
+    fn unseen() {
+        assert_eq!(summary(None).interruptions, None);
+        let found = summary(Some(found(&[], &[], 0))).interruptions.unwrap();
+        assert_eq!((found.gaps, found.noise_ppm, found.gap_ns.max), (0, None, None));
+    }
+}
