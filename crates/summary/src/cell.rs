@@ -6,10 +6,11 @@
 //!
 //! Cannot see durations in exact mode: instructions are not time.
 
-use recording::{Answer, Body, Cell, Ending, Mode};
+use recording::{Answer, Body, Cell, Mode};
 use serde::Serialize;
 
 use crate::cell::call_costs::CallCosts;
+use crate::cell::guest_answer::answer;
 use crate::cell::idle_cost::IdleCost;
 use crate::cell::nohz_cost::NohzCost;
 use crate::cell::program_cost::ProgramCost;
@@ -24,11 +25,13 @@ pub(crate) mod counts;
 #[cfg(test)]
 #[path = "../tests/example/counts.rs"]
 pub(crate) mod example;
+pub(crate) mod guest_answer;
 pub(crate) mod idle_by_hz;
 pub(crate) mod idle_cost;
 pub(crate) mod idle_stretches;
 pub(crate) mod nohz_cost;
 pub(crate) mod program_cost;
+pub(crate) mod sleepers_cost;
 pub(crate) mod slices_cost;
 pub(crate) mod tick_cost;
 pub(crate) mod tick_paths;
@@ -98,13 +101,5 @@ impl CellSummary {
             }
             _ => None,
         }
-    }
-}
-
-/// The answer of the guest; `None` for a lost cell.
-pub fn answer(cell: &Cell) -> Option<&Answer> {
-    match &cell.ending {
-        Ending::Done(answer) => Some(answer),
-        Ending::Lost { .. } => None,
     }
 }

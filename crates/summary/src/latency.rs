@@ -17,6 +17,7 @@ use crate::latency::idle_states::IdleStateSummary;
 use crate::proc_counts::ProcSummary;
 
 pub(crate) mod idle_states;
+pub(crate) mod idle_use;
 
 /// Timer wake-up latency of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

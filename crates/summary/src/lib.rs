@@ -44,10 +44,12 @@ mod ticks;
 mod wakers;
 
 pub use calls::{CallSummary, CallsSummary};
+pub use cell::CellSummary;
 pub use cell::added::Added;
 pub use cell::call_costs::{CallCost, CallCosts};
 pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::counts::CpuWork;
+pub use cell::guest_answer::answer;
 pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
 pub use cell::idle_cost::{CpuIdleCost, IdleCost};
 pub use cell::idle_stretches::{
@@ -57,12 +59,12 @@ pub use cell::nohz_cost::NohzCost;
 pub use cell::program_cost::{
     EntryCost, FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
 };
-pub use cell::slices_cost::{SleepersCost, SlicesCost};
+pub use cell::sleepers_cost::SleepersCost;
+pub use cell::slices_cost::SlicesCost;
 pub use cell::tick_cost::TickCost;
 pub use cell::trim::{
     Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
 };
-pub use cell::{CellSummary, answer};
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
@@ -73,19 +75,21 @@ pub use comparison::run_set::{RunSet, RunsDoubt};
 pub use comparison::samples::RunSpread;
 pub use comparison::variants::Variants;
 pub use comparison::{Compared, Comparison, compare};
+pub use explain::call_stack::CallStack;
+pub use explain::difference::{Difference, DifferencePart, FunctionDifference};
+pub use explain::explanation::{Explanation, FunctionCost};
 pub use explain::flame::{Change, FlameGraph, Frame};
 pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
+pub use explain::stacks::episode_stacks;
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
-pub use explain::typical::{Frequency, Typical, episode_stacks};
+pub use explain::typical::{Frequency, Typical};
 pub use explain::whole_phase::WholePhase;
-pub use explain::{
-    CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
-};
 pub use guests::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
 pub use imported::{ImportedSummary, LengthsSummary};
 pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
-pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
+pub use latency::idle_states::{IdleStateSummary, NO_WAKE_LIMIT};
+pub use latency::idle_use::IdleStateUse;
 pub use latency::{CpuLatencySummary, LatencySummary};
 pub use length_log::{LengthInterval, LengthLog, NoLog};
 pub use metrics::definition::{Definition, Metric};

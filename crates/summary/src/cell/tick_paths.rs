@@ -4,8 +4,8 @@ use recording::{Answer, Episode, Level, What};
 use units::CpuSet;
 
 use crate::cell::counts::is_timer_entry;
+use crate::explain::stacks::episode_stacks;
 use crate::explain::tick_kinds::TickPath;
-use crate::explain::typical::episode_stacks;
 
 /// The recorded timer interrupts of these CPUs at these privilege levels.
 pub(super) fn paths<'a>(

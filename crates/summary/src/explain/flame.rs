@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Instructions, Ppm};
 
+use crate::explain::call_stack::{CallStack, based, share};
+use crate::explain::explanation::{Explanation, FunctionCost};
 use crate::explain::renames::Renames;
-use crate::explain::{CallStack, Explanation, FunctionCost, based, share};
 
 /// One frame of a flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::explain::tests::{any_stacks, stacks};
+    use crate::explain::example::{any_stacks, stacks};
 
     fn places(frames: &[Frame]) -> Vec<(&str, usize, u64, u64)> {
         let place = |f: &Frame| (f.depth, f.start.get(), f.total.get());

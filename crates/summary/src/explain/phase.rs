@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use units::{Instructions, Nanos, PerSecond, Ppm};
 
-use crate::explain::{CallStack, Explanation};
+use crate::explain::call_stack::CallStack;
+use crate::explain::explanation::Explanation;
 
 /// Stands for all code of programs.
 pub const PROGRAM: &str = "[program]";
@@ -193,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::explain::tests::{any_stacks, stacks};
+    use crate::explain::example::{any_stacks, stacks};
 
     fn explained(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> PhaseExplanation {
         PhaseExplanation::of(elapsed, stacks, Explanation::of(stacks))

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::Instructions;
 
-use crate::explain::CallStack;
+use crate::explain::call_stack::CallStack;
 
 /// Similarities are in thousandths.
 const SAME: usize = 1000;
@@ -199,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::explain::tests::{any_stacks, stacks};
+    use crate::explain::example::{any_stacks, stacks};
 
     fn pairs<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<(&'a str, &'a str)> {
         let renames = Renames::of(&stacks(a), &stacks(b));

@@ -7,7 +7,8 @@
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
-use crate::explain::{CallStack, Difference};
+use crate::explain::call_stack::CallStack;
+use crate::explain::difference::Difference;
 
 /// The most frequent kinds are listed, until they are at least this part of all ticks.
 const LISTED_PERCENT: u64 = 95;

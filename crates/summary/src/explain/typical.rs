@@ -11,14 +11,11 @@ use serde::Serialize;
 use stats::Spread;
 use units::Instructions;
 
+use crate::cell::CellSummary;
 use crate::cell::counts::{call_phases, is_timer_entry};
-use crate::cell::{CellSummary, answer};
-use crate::explain::CallStack;
-
-/// The name of the function at that place of the profile's list; `[nameless]` if it has none.
-pub(crate) fn function_name(profile: &Profile, place: usize) -> &str {
-    profile.names.get(place).map_or("[nameless]", String::as_str)
-}
+use crate::cell::guest_answer::answer;
+use crate::explain::call_stack::CallStack;
+use crate::explain::stacks::episode_stacks;
 
 /// The typical tick of a cell, or the typical repeat of a call: the input of explanations and flame
 /// graphs.
@@ -72,18 +69,6 @@ impl<'a> Typical<'a> {
             frequency,
         })
     }
-}
-
-/// The stacks of an episode, with the names of the functions.
-pub fn episode_stacks<'a>(
-    profile: &'a Profile,
-    episode: &'a Episode,
-) -> Vec<CallStack<'a>> {
-    let name = |place: &usize| function_name(profile, *place);
-    let stack = |stack: &'a recording::Stack| {
-        CallStack::new(stack.frames.iter().map(name).collect(), stack.own)
-    };
-    episode.stacks.iter().map(stack).collect()
 }
 
 /// The episodes to choose from, and their typical cost.

@@ -13,7 +13,7 @@ use units::{Nanos, Ppm};
 
 use crate::noise::culprits::CulpritSummary;
 use crate::noise::job_times::JobTimes;
-use crate::noise::{NoiseSummary, window};
+use crate::noise::{CpuNoiseSummary, NoiseSummary, window};
 
 /// The share of time used by other programs from which a machine is busy: one percent.
 const BUSY: Ppm = Ppm::new(10_000.0);
@@ -299,7 +299,7 @@ impl Consequences {
 
 /// The probability on a random CPU; `None` if unknown for one of them.
 fn mean_hit(noise: &NoiseSummary) -> Option<Ppm> {
-    let of_cpu = |cpu: &crate::CpuNoiseSummary| {
+    let of_cpu = |cpu: &CpuNoiseSummary| {
         cpu.risk.iter().find(|risk| risk.job_ns == JOB).and_then(|risk| risk.hit_ppm)
     };
     let hits: Option<Vec<Ppm>> = noise.cpus.iter().map(of_cpu).collect();
