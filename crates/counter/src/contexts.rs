@@ -57,7 +57,7 @@ const SOFTIRQ: [&str; 15] = [
     "blk_iopoll_softirq",
     "timer_expire_remote",
 ];
-/// kernel/time/tick-sched.c and tick-common.c, see `stats`.
+/// kernel/time/tick-sched.c and tick-common.c, see `summary`.
 const TICK: [&str; 5] = [
     "tick_sched_timer",
     "tick_nohz_handler",

@@ -1,6 +1,6 @@
 //! Limits on metrics of cells, and stored baselines: what `lab check` checks.
 //!
-//! Metrics are named numbers that `stats` computes per cell; which of them a cell has is known
+//! Metrics are named numbers that `summary` computes per cell; which of them a cell has is known
 //! only after it has run. A limit on a metric that no cell has is a mistake in the table, and
 //! an error rather than a limit that holds. How limits are parsed is in `rules`.
 //!

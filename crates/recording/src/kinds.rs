@@ -57,7 +57,7 @@ use units::{CpuSet, Nanos};
 use crate::blame::Source;
 
 /// Calls the macro `$rows` with a row for each kind: its documentation, its variant, its name in
-/// files, the types of its spec and its series, and the type of its summary in `stats`.
+/// files, the types of its spec and its series, and the type of its summary in `summary`.
 #[macro_export]
 macro_rules! kinds {
     ($rows:ident) => {

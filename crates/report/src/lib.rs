@@ -1,7 +1,7 @@
 //! Reports as text for the terminal, JSON, SVG and HTML.
 //!
 //! Formats facts and recordings as strings, which the caller prints. Every number is a field of
-//! a `stats` summary, scaled and rounded in `number` only; JSON has full precision. No line of
+//! a `summary`, scaled and rounded in `number` only; JSON has full precision. No line of
 //! text is wider than 80 columns, except for paths, which are not wrapped.
 //!
 //! ```

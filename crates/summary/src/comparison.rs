@@ -7,7 +7,6 @@
 pub(crate) mod blocks;
 pub(crate) mod cells;
 pub(crate) mod condition;
-pub(crate) mod items;
 pub(crate) mod observation;
 pub(crate) mod program_run;
 pub(crate) mod quantity;

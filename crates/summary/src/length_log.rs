@@ -1,8 +1,8 @@
 //! The lengths of a recording by time and CPU: what a log of HdrHistogram contains.
 
 use recording::{
-    Bin, Body, CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec,
-    JitterSeries, LengthKind, NoiseSeries, Recording,
+    Bin, CpuLatency, CpuNoise, ImportedLengths, ImportedSeries, ImportedSpec,
+    JitterSeries, LengthKind, NoiseSeries,
 };
 use units::{Cpu, LengthUnit, Nanos};
 
@@ -52,18 +52,8 @@ pub struct LengthInterval {
 }
 
 impl LengthLog {
-    /// The lengths of a recording, in the intervals of its log, or of one second (longer ones if the
-    /// recording has more than a million of them).
-    ///
-    /// # Errors
-    /// It has none, too many, or not all of them.
-    pub fn of(recording: &Recording) -> Result<Self, NoLog> {
-        let (kind, intervals) = intervals(&recording.body)?;
-        Ok(Self::new(kind, intervals))
-    }
-
     /// The lengths of intervals in any order.
-    fn new(kind: LengthKind, mut intervals: Vec<LengthInterval>) -> Self {
+    pub(crate) fn new(kind: LengthKind, mut intervals: Vec<LengthInterval>) -> Self {
         intervals.sort_by_key(|one| one.start_ns);
         Self { kind, intervals }
     }
@@ -72,31 +62,6 @@ impl LengthLog {
     pub fn only_cpu(&self) -> Option<Cpu> {
         let first = self.intervals.first()?.cpu?;
         self.intervals.iter().all(|one| one.cpu == Some(first)).then_some(first)
-    }
-}
-
-/// The lengths of a recording by time and CPU, for a log.
-fn intervals(body: &Body) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
-    match body {
-        Body::Noise { series, .. } => Ok((LengthKind::Gap, noise(series))),
-        Body::Check { series, .. } => Ok((LengthKind::Gap, noise(&series.noise))),
-        Body::Latency { spec, series } => {
-            let intervals = latency(&series.cpus, spec.interval_ns)?;
-            Ok((LengthKind::WakeupLatency, intervals))
-        }
-        Body::Jitter { spec, series } => {
-            Ok((LengthKind::Value, vec![jitter(spec.cpu, series)]))
-        }
-        Body::Imported { spec, series } => imported(spec, series),
-        Body::Ticks { .. }
-        | Body::Calls { .. }
-        | Body::Run { .. }
-        | Body::Wakers { .. }
-        | Body::NohzTest { .. }
-        | Body::NohzStress { .. }
-        | Body::Slices { .. }
-        | Body::Guests { .. }
-        | Body::Program { .. } => Err(NoLog::OtherKind),
     }
 }
 
@@ -134,7 +99,7 @@ fn add(intervals: &mut [LengthInterval], at: Nanos, length: Nanos) {
     }
 }
 
-fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
+pub(crate) fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
     let length = interval_length(series.cpus.iter().map(window));
     let of = |cpu: &CpuNoise| {
         let mut intervals = empty_intervals(cpu.cpu, window(cpu), length);
@@ -146,7 +111,10 @@ fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
 
 /// # Errors
 /// There are too many samples.
-fn latency(cpus: &[CpuLatency], interval: Nanos) -> Result<Vec<LengthInterval>, NoLog> {
+pub(crate) fn latency(
+    cpus: &[CpuLatency],
+    interval: Nanos,
+) -> Result<Vec<LengthInterval>, NoLog> {
     let samples = cpus.iter().map(expiries).fold(0, u64::saturating_add);
     if samples > SAMPLES_MAX {
         return Err(NoLog::TooManySamples);
@@ -178,7 +146,7 @@ fn of_wakeups(cpu: &CpuLatency, interval: Nanos, length: Nanos) -> Vec<LengthInt
 }
 
 /// Tests have no times: they are one interval.
-fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
+pub(crate) fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
     let of = |test: &recording::LoopTimes| {
         (Nanos::from_nanos(LengthUnit::Ns.of(test.jitter(), series.clock_hz)), 1)
     };
@@ -191,7 +159,7 @@ fn jitter(cpu: Cpu, series: &JitterSeries) -> LengthInterval {
 ///
 /// # Errors
 /// There are no lengths, or some are in no bin.
-fn imported(
+pub(crate) fn imported(
     spec: &ImportedSpec,
     series: &ImportedSeries,
 ) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
@@ -234,6 +202,8 @@ fn of_lengths(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval
 
 #[cfg(test)]
 mod tests {
+    use recording::Recording;
+
     use std::path::Path;
 
     use super::*;

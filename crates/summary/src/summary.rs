@@ -1,14 +1,20 @@
-//! The summary of a recording of any kind. Every printed number of a recording is computed here.
+//! The summary of a recording of any kind, and what a kind has besides: a list of items, and a log.
+//! Every printed number of a recording is computed here. A further kind adds its name to each `match`.
 
-use recording::{Body, Recording};
+use std::ops::Range;
+
+use recording::{Body, LengthKind, Recording};
 use serde::Serialize;
+use stats::ItemUnit;
+use units::Nanos;
 
 use crate::calls::CallsSummary;
 use crate::check::CheckSummary;
 use crate::guests::GuestsSummary;
-use crate::imported::ImportedSummary;
+use crate::imported::{ImportedSummary, interval_ns, intervals as imported_intervals};
 use crate::jitter::JitterSummary;
 use crate::latency::LatencySummary;
+use crate::length_log::{self, LengthInterval, LengthLog, NoLog};
 use crate::nohz::{NohzStressSummary, NohzTestSummary};
 use crate::noise::NoiseSummary;
 use crate::program::ProgramSummary;
@@ -87,5 +93,106 @@ impl Summary {
                 Self::Imported(ImportedSummary::of(spec, series))
             }
         }
+    }
+}
+
+/// A recording that is a list of items in the order of time.
+pub(crate) struct Items<'a> {
+    pub(crate) unit: ItemUnit,
+    pub(crate) count: usize,
+    /// The duration of each, if it depends on the program that wrote them.
+    pub(crate) each_ns: Option<Nanos>,
+    /// The summary of some of them.
+    pub(crate) summarize: Box<dyn Fn(Range<usize>) -> Summary + 'a>,
+}
+
+impl<'a> Items<'a> {
+    /// The items of a recording; `None` for other kinds.
+    pub(crate) fn of(body: &'a Body) -> Option<Self> {
+        match body {
+            Body::Latency { spec, series } => {
+                let wakeups = series.cpus.iter().map(|cpu| cpu.wakeups.len());
+                let of = |range| {
+                    Summary::Latency(LatencySummary::of_part(spec, series, range))
+                };
+                Some(Self {
+                    unit: ItemUnit::Wakeups,
+                    count: wakeups.min().unwrap_or(0),
+                    each_ns: None,
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Jitter { spec, series } => {
+                let of =
+                    |range| Summary::Jitter(JitterSummary::of_part(spec, series, range));
+                Some(Self {
+                    unit: ItemUnit::Tests,
+                    count: series.tests.len(),
+                    each_ns: None,
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Imported { spec, series } => {
+                let of = |range: Range<usize>| {
+                    Summary::Imported(ImportedSummary::of_part(spec, series, &range))
+                };
+                Some(Self {
+                    unit: ItemUnit::Intervals,
+                    count: imported_intervals(series),
+                    each_ns: interval_ns(series),
+                    summarize: Box::new(of),
+                })
+            }
+            Body::Noise { .. }
+            | Body::Check { .. }
+            | Body::Ticks { .. }
+            | Body::Calls { .. }
+            | Body::Run { .. }
+            | Body::Wakers { .. }
+            | Body::NohzTest { .. }
+            | Body::NohzStress { .. }
+            | Body::Slices { .. }
+            | Body::Guests { .. }
+            | Body::Program { .. } => None,
+        }
+    }
+}
+
+impl LengthLog {
+    /// The lengths of a recording, in the intervals of its log, or of one second (longer ones if the
+    /// recording has more than a million of them).
+    ///
+    /// # Errors
+    /// It has none, too many, or not all of them.
+    pub fn of(recording: &Recording) -> Result<Self, NoLog> {
+        let (kind, intervals) = intervals(&recording.body)?;
+        Ok(Self::new(kind, intervals))
+    }
+}
+
+/// The lengths of a recording by time and CPU, for a log.
+fn intervals(body: &Body) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
+    match body {
+        Body::Noise { series, .. } => Ok((LengthKind::Gap, length_log::noise(series))),
+        Body::Check { series, .. } => {
+            Ok((LengthKind::Gap, length_log::noise(&series.noise)))
+        }
+        Body::Latency { spec, series } => {
+            let intervals = length_log::latency(&series.cpus, spec.interval_ns)?;
+            Ok((LengthKind::WakeupLatency, intervals))
+        }
+        Body::Jitter { spec, series } => {
+            Ok((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
+        }
+        Body::Imported { spec, series } => length_log::imported(spec, series),
+        Body::Ticks { .. }
+        | Body::Calls { .. }
+        | Body::Run { .. }
+        | Body::Wakers { .. }
+        | Body::NohzTest { .. }
+        | Body::NohzStress { .. }
+        | Body::Slices { .. }
+        | Body::Guests { .. }
+        | Body::Program { .. } => Err(NoLog::OtherKind),
     }
 }

@@ -1,7 +1,7 @@
 //! Timer wake-up latency: parameters and measured values.
 //!
 //! A thread is woken at expiry times that are fixed in advance: the first one, and then one per
-//! interval. Its wake-ups are stored; `stats` derives the samples.
+//! interval. Its wake-ups are stored; `summary` derives the samples.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};

@@ -9,12 +9,11 @@ use recording::{Blamed, CpuNoise, NoiseSeries, Recording};
 use stats::{Block, BlockUnit};
 use units::{Cpu, Nanos, Span};
 
-use crate::comparison::items::Items;
 use crate::comparison::observation::{Observation, culprits};
 use crate::metrics::read::metrics;
 use crate::noise::culprits::GapTotal;
 use crate::noise::{CpuNoiseSummary, NoiseSummary, window};
-use crate::summary::Summary;
+use crate::summary::{Items, Summary};
 
 /// With fewer blocks, their dependence cannot be estimated.
 const BLOCKS_MIN: u64 = 16;
