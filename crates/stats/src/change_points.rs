@@ -11,7 +11,7 @@
 
 use units::Ppm;
 
-use crate::comparison::effect::Statistic;
+use crate::comparison::statistic::Statistic;
 use crate::relative::relative;
 use crate::{dependence, ranks};
 

@@ -8,8 +8,10 @@
 pub(crate) mod block;
 pub(crate) mod compared;
 pub(crate) mod conclusion;
+pub(crate) mod differences;
 pub(crate) mod discovery;
 pub(crate) mod effect;
 pub(crate) mod sample;
 #[cfg(test)]
 mod scipy;
+pub(crate) mod statistic;

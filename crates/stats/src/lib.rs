@@ -37,8 +37,8 @@ pub use comparison::block::{Block, BlockUnit, ItemUnit};
 pub use comparison::compared::{BetterSet, Compared};
 pub use comparison::conclusion::{Conclusion, VALUES_MIN};
 pub use comparison::discovery::{FALSE_DISCOVERIES, adjusted};
-pub use comparison::effect::Statistic;
 pub use comparison::sample::{Pair, Sample};
+pub use comparison::statistic::Statistic;
 pub use dependence::inflation;
 pub use distribution::{
     Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,

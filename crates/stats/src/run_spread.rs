@@ -3,8 +3,8 @@
 use serde::Serialize;
 use units::Ppm;
 
-use crate::comparison::effect::Statistic;
 use crate::comparison::sample::Sample;
+use crate::comparison::statistic::Statistic;
 use crate::unit::{Better, Unit};
 
 /// The fewest runs whose median has an interval: with fewer, even the range of all runs contains the true

@@ -202,9 +202,9 @@ fn of_lengths(input: &ImportedLengths, rounding: Rounding) -> Vec<LengthInterval
 
 #[cfg(test)]
 mod tests {
-    use recording::Recording;
-
     use std::path::Path;
+
+    use recording::Recording;
 
     use super::*;
     use crate::summary::Summary;

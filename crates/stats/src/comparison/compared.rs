@@ -6,8 +6,9 @@ use units::Ppm;
 use crate::comparison::block::Block;
 use crate::comparison::conclusion::{Conclusion, Found};
 use crate::comparison::discovery::FALSE_DISCOVERIES;
-use crate::comparison::effect::{Effect, Statistic};
+use crate::comparison::effect::Effect;
 use crate::comparison::sample::Pair;
+use crate::comparison::statistic::Statistic;
 use crate::relative::relative;
 use crate::unit::{Better, Unit};
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::comparison::block::Block;
-use crate::comparison::effect::Statistic;
+use crate::comparison::statistic::Statistic;
 use crate::ranks;
 use crate::unit::{Better, Unit};
 

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Effect, Statistic};
+use super::effect::Effect;
+use super::statistic::Statistic;
 use crate::example::Random;
 use crate::ranks::p_value;
 
