@@ -100,10 +100,10 @@ fn absolute<'a>(module: &'a str, path: &[&'a str]) -> Option<Vec<&'a str>> {
         return None; // of a visibility, such as `pub(super)`
     }
     let ups = path.iter().take_while(|part| **part == "super").count();
-    let (kept, rest) = match path.first()? {
-        &"crate" => (0, &path[1..]),
-        &"self" => (own.clone().count(), &path[1..]),
-        &"super" => (own.clone().count().checked_sub(ups)?, &path[ups..]),
+    let (kept, rest) = match *path.first()? {
+        "crate" => (0, &path[1..]),
+        "self" => (own.clone().count(), &path[1..]),
+        "super" => (own.clone().count().checked_sub(ups)?, &path[ups..]),
         _ => return None,
     };
     Some(own.take(kept).chain(rest.iter().copied()).collect())
