@@ -87,7 +87,7 @@ impl Spread {
 
     /// The number of distinct values.
     pub fn distinct(&self) -> u64 {
-        u64::try_from(self.values.len()).unwrap_or(u64::MAX)
+        self.values.len() as u64
     }
 
     /// The smallest value.

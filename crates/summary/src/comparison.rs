@@ -2,7 +2,7 @@
 //! what is not known yet. `stats` has the tests and intervals.
 //!
 //! A set of several runs has one value of each metric per run. Two single runs are compared by
-//! their blocks (`blocks`), which are not independent of each other (`dependence`).
+//! their blocks (`blocks`), which are not independent of each other (`stats::inflation`).
 
 pub(crate) mod blocks;
 pub(crate) mod cells;

@@ -137,7 +137,7 @@ impl GuestsSummary {
             cpu_ppm: has_time.then(|| Ppm::new(all_ppm(|guest| guest.cpu_ppm))),
             wakeups_hz: has_time
                 .then(|| PerSecond::new(wakeups.map(PerSecond::get).sum())),
-            idle: u64::try_from(idle).unwrap_or(u64::MAX),
+            idle: idle as u64,
             best,
             saving_ppm: (compared > 1).then_some(saving),
             guests,

@@ -135,7 +135,7 @@ fn loop_time(spec: &JitterSpec, series: &JitterSeries) -> Distribution<Loops, u6
 
 /// The complete tests, including those that did not fit into memory.
 fn tests(series: &JitterSeries) -> u64 {
-    let tests = u64::try_from(series.tests.len()).unwrap_or(u64::MAX);
+    let tests = series.tests.len() as u64;
     tests.saturating_add(series.lost.map_or(0, |lost| lost.tests))
 }
 

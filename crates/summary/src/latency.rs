@@ -106,7 +106,7 @@ impl CpuLatencySummary {
         let stored = falls.iter().map(|fall| fall.samples);
         let samples = stored.chain(lost.map(|lost| lost.samples));
         let samples = samples.fold(0, u64::saturating_add);
-        let stored = u64::try_from(input.wakeups.len()).unwrap_or(u64::MAX);
+        let stored = input.wakeups.len() as u64;
         let wakeups = stored.saturating_add(lost.map_or(0, |lost| lost.wakeups));
         Self {
             cpu: input.cpu,

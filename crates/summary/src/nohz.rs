@@ -99,8 +99,8 @@ impl NohzStressSummary {
     pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
         let entered = series.tries.iter().filter(|tried| tried.entered);
         let waits: Vec<Nanos> = entered.map(|tried| tried.wait_ns).collect();
-        let tries = u64::try_from(series.tries.len()).unwrap_or(u64::MAX);
-        let successes = u64::try_from(waits.len()).unwrap_or(u64::MAX);
+        let tries = series.tries.len() as u64;
+        let successes = waits.len() as u64;
         Self {
             cpu: spec.cpu,
             forced: spec.forced,

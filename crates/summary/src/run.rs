@@ -153,7 +153,7 @@ impl InterruptionsSummary {
         let culprits = CulpritSummary::of(Some(&found.blamed), None, noise);
         Self {
             ready_ns: found.ready_ns,
-            gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
+            gaps: found.gaps.len() as u64,
             noise_ns: noise,
             noise_ppm: Ppm::of(noise, found.ready_ns),
             steal_ns: found.steal_ns,

@@ -192,7 +192,7 @@ impl SlicesSummary {
         });
         let wakers = series.wakers.as_ref();
         Self {
-            spinners: count(spinners),
+            spinners: spinners as u64,
             sleepers: run.sleepers(),
             source: switches.map(|switches| switches.source.name().to_owned()),
             wakers: wakers.map(|wakers| WakersSummary::of(WAKERS, wakers)),
@@ -233,7 +233,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn sleepers(&self) -> u64 {
-        count(self.series.tasks.len().saturating_sub(self.spinners))
+        self.series.tasks.len().saturating_sub(self.spinners) as u64
     }
 
     fn slices(&self, step: usize, of: &[SlicesTask]) -> Option<Vec<Slice<'a>>> {
@@ -247,10 +247,6 @@ fn step_text(step: &Step) -> String {
     let settings = step.settings.iter();
     let texts = settings.map(|setting| format!("{}={}", setting.name, setting.value));
     texts.collect::<Vec<String>>().join(",")
-}
-
-fn count(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 fn ratio(of: Option<Nanos>, to: Option<Nanos>) -> Option<f64> {
@@ -287,7 +283,7 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
     StepSlices {
         wall_ns,
         cpu_ns,
-        busy_ppm: Ppm::of(cpu_ns, wall_ns.saturating_mul(count(run.spec.cpus.len()))),
+        busy_ppm: Ppm::of(cpu_ns, wall_ns.saturating_mul(run.spec.cpus.len() as u64)),
         spinners_cpu_ns: spun.cpu_ns,
         switches: spun.involuntary,
         switches_hz: PerSecond::of(spun.involuntary, wall_ns),
@@ -301,7 +297,7 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
         passes_hz: PerSecond::of(spun.passes, wall_ns),
         wakeups: slept.passes,
         wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
-        traced_slices: slices.as_ref().map(|slices| count(slices.len())),
+        traced_slices: slices.as_ref().map(|slices| slices.len() as u64),
         ends: ends(slices.as_deref().unwrap_or_default()),
     }
 }
@@ -312,7 +308,7 @@ fn ends(slices: &[Slice<'_>]) -> Vec<SliceEnds> {
         let by = slice.next.filter(|_| slice.end != End::Tick);
         *counts.entry((slice.end, by)).or_default() += 1;
     }
-    let all = count(slices.len());
+    let all = slices.len() as u64;
     let ends = |((end, by), slices): ((End, Option<&str>), u64)| SliceEnds {
         end,
         by: by.map(str::to_owned),

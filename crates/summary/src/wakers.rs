@@ -75,7 +75,7 @@ impl WakersSummary {
         let elapsed = series.elapsed_ns;
         let each = series.threads.iter().map(|thread| thread.wakeups);
         let wakeups = each.fold(series.lost, u64::saturating_add);
-        let woken = u64::try_from(series.threads.len()).unwrap_or(u64::MAX);
+        let woken = series.threads.len() as u64;
         let mut threads: Vec<&WokenThread> = series.threads.iter().collect();
         threads.sort_by_key(|thread| (Reverse(thread.wakeups), thread.tid));
         threads.truncate(usize::try_from(top).unwrap_or(usize::MAX));

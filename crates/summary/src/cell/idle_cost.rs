@@ -96,7 +96,7 @@ impl IdleCost {
         };
         Self {
             idle_ns: intervals.iter().copied().sum(),
-            intervals: u64::try_from(intervals.len()).unwrap_or(u64::MAX),
+            intervals: intervals.len() as u64,
             cpus: cpus.iter().map(|cpu| CpuIdleCost::of(intervals, cpu)).collect(),
             tick_kernel_instructions: Spread::phased((0..intervals.len()).map(timer)),
             kinds: TickKinds::default(),
@@ -107,8 +107,7 @@ impl IdleCost {
     /// The idle stretches of all CPUs together; `None` if those of one are unknown.
     pub fn idle(&self) -> Option<IdleStretches> {
         let of_cpus = self.cpus.iter().map(|cpu| Some(&cpu.idle.as_ref()?.values));
-        let of_cpus = of_cpus.collect::<Option<Vec<_>>>()?;
-        Some(IdleStretches::of(of_cpus.into_iter().flatten().copied()))
+        IdleStretches::together(of_cpus)
     }
 
     /// The CPUs where the two counts of timer interrupts differ by more than one at each
@@ -150,16 +149,11 @@ impl CpuIdleCost {
             ),
             timer_entries: entries,
             timer_entries_hz: PerSecond::of(entries, idle),
-            idle: stretches(&input.phases),
+            idle: IdleStretches::together(
+                input.phases.iter().map(|counts| counts.idle_ns.as_ref()),
+            ),
         }
     }
-}
-
-/// The idle stretches in all phases; `None` if those of one are unknown.
-fn stretches(phases: &[&CpuCounts]) -> Option<IdleStretches> {
-    let of_phases = phases.iter().map(|counts| counts.idle_ns.as_ref());
-    let of_phases = of_phases.collect::<Option<Vec<_>>>()?;
-    Some(IdleStretches::of(of_phases.into_iter().flatten().copied()))
 }
 
 /// The largest deviation of an interval's rate from that of all.

@@ -83,8 +83,16 @@ pub struct StateShare {
 }
 
 impl IdleStretches {
+    /// Those of several CPUs or phases together; `None` if those of one are unknown.
+    pub(crate) fn together<'a>(
+        parts: impl Iterator<Item = Option<&'a Vec<(Nanos, u64)>>>,
+    ) -> Option<Self> {
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        Some(Self::of(parts.into_iter().flatten().copied()))
+    }
+
     /// From lengths with their frequencies, in any order.
-    pub(crate) fn of(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Self {
+    fn of(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Self {
         let mut values = std::collections::BTreeMap::<Nanos, u64>::new();
         for (length, count) in lengths {
             let times = values.entry(length).or_default();

@@ -54,7 +54,7 @@ impl Percentiles {
             mean,
             deviation: (squares / count.max(1.0)).sqrt(),
             max,
-            count: u64::try_from(values.len()).unwrap_or(u64::MAX),
+            count: values.len() as u64,
             places: places.unwrap_or(u64::MAX),
         }
     }
@@ -85,8 +85,7 @@ fn lines(sorted: &[u64]) -> Vec<PercentileLine> {
 fn at(sorted: &[u64], percent: f64) -> Option<PercentileLine> {
     let rank = (percent * sorted.len() as f64 / 100.0).ceil() as usize;
     let value = *sorted.get(rank.saturating_sub(1).min(sorted.len().checked_sub(1)?))?;
-    let count = sorted.partition_point(|&other| other <= value);
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    let count = sorted.partition_point(|&other| other <= value) as u64;
     let quantile = percent / 100.0;
     Some(PercentileLine { value, quantile, count, one_in: Some(1.0 / (1.0 - quantile)) })
 }

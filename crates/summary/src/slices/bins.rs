@@ -40,7 +40,7 @@ impl SliceBin {
         let belows = edges.iter().copied().chain(std::iter::once(Nanos::MAX));
         let bin = |(from, below)| {
             let slices = count(sorted, from, below);
-            let share = |part| Ppm::of_count(part, super::count(sorted.len()));
+            let share = |part| Ppm::of_count(part, sorted.len() as u64);
             let woken = share(count(woken, from, below));
             Self { from, below, slices, share: share(slices), woken }
         };
@@ -52,7 +52,7 @@ impl SliceBin {
 fn count(sorted: &[Nanos], from: Nanos, below: Nanos) -> u64 {
     let at = |length| sorted.partition_point(|slice| *slice < length);
     let until = if below == Nanos::MAX { sorted.len() } else { at(below) };
-    super::count(until - at(from))
+    (until - at(from)) as u64
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(super) fn classic(
             slices += utime / time.involuntary.max(1) / 1_000;
         }
         let spun = sum(sample.tasks.iter().take(spinners));
-        let count = u64::try_from(spinners.max(1)).unwrap_or(u64::MAX);
+        let count = spinners.max(1) as u64;
         let spinners = count as f64;
         ClassicLine {
             avg_slice_ms: slices as f64 / spinners,

@@ -239,7 +239,7 @@ impl PictureSwitches {
         Self {
             began,
             rows,
-            slices: u64::try_from(all.len()).unwrap_or(u64::MAX),
+            slices: all.len() as u64,
             p50: quantile(&all, 500_000),
             p99: quantile(&all, 990_000),
             bins: SliceBin::all(&all, &woken),
