@@ -9,8 +9,8 @@ use crate::workspace::{Member, Workspace};
 
 /// The largest number of lines of a file.
 const LINES_MAX: usize = 600;
-/// The rooms with shorter files, and their largest number of lines.
-const SHORT: ([&str; 2], usize) = (["stats", "summary"], 400);
+/// The rooms with shorter files, those of tests too, and their largest number of lines.
+const SHORT: ([&str; 3], usize) = (["stats", "summary", "report"], 400);
 /// Rooms with direct access to the processor, the kernel or another language.
 const MAY_BE_UNSAFE: &[&str] =
     &["measure", "isolate", "agent", "blame", "ffi", "capi", "tif", "counter"];
@@ -33,7 +33,12 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
                 wrong.push(format!("{}: {text}", shown(root, workspace)));
             }
         }
-        for file in rust_files(&member.folder.join("src"))? {
+        let mut files = rust_files(&member.folder.join("src"))?;
+        let tests = member.folder.join("tests");
+        if SHORT.0.contains(&member.name.as_str()) && tests.is_dir() {
+            files.extend(rust_files(&tests)?);
+        }
+        for file in files {
             let place = shown(&file, workspace);
             let broken = check_file(&file, &read(&file)?, member);
             wrong.extend(broken.into_iter().map(|text| format!("{place}: {text}")));

@@ -12,6 +12,9 @@ pub struct Finding {
     pub rule: Rule,
     /// What can be done about it; `None` if that is unknown.
     pub action: Option<Action>,
+    /// The part of the lost time that the action avoids, as a share of it; `None` if that is
+    /// unknown, or none.
+    pub gain: Option<Ppm>,
     /// The next command to run.
     pub next: String,
 }

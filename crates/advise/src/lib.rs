@@ -8,7 +8,9 @@
 mod finding;
 mod lasting;
 mod rules;
+mod steps;
 
 pub use finding::{Action, CpuLoss, Finding, Loss, Rule, TimerShare, When};
 pub use lasting::{Lasting, lasting};
 pub use rules::findings;
+pub use steps::{State, Step, steps};

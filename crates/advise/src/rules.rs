@@ -26,7 +26,8 @@ const CULPRITS: usize = 3;
 pub fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<Finding> {
     let rules: [fn(&Facts, &CheckSummary) -> Option<Finding>; 7] =
         [tick, inert_parameters, loss, interrupts, hypervisor, isolated_cpus, needs_root];
-    rules.iter().filter_map(|rule| rule(facts, summary)).collect()
+    let found = rules.iter().filter_map(|rule| rule(facts, summary));
+    found.map(|finding| finding.with_gain(&summary.verdict)).collect()
 }
 
 fn finding(
@@ -34,7 +35,7 @@ fn finding(
     action: Option<Action>,
     next: impl Into<String>,
 ) -> Option<Finding> {
-    Some(Finding { rule, action, next: next.into() })
+    Some(Finding { rule, action, gain: None, next: next.into() })
 }
 
 fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
@@ -143,7 +144,7 @@ fn avoid_loss(facts: &Facts, verdict: &Verdict, cpu: Cpu) -> Option<Action> {
 }
 
 /// What keeps other programs off a CPU: a partition now, else isolated CPUs at the next boot.
-fn keep_programs_off(facts: &Facts, cpu: Cpu) -> Option<Action> {
+pub(crate) fn keep_programs_off(facts: &Facts, cpu: Cpu) -> Option<Action> {
     let online = facts.cpus.online.get()?;
     match online.len() > 1 && facts.can_partition() {
         true => Some(Action::Partition(cpu)),
@@ -250,7 +251,7 @@ fn needs_root(facts: &Facts, _: &CheckSummary) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use recording::{Body, CpuNoise, Recording};
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     /// A recorded `check` of a guest with two CPUs, neither of them isolated.
-    fn golden() -> Recording {
+    pub(crate) fn golden() -> Recording {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../recording/tests/golden/check-1.json"

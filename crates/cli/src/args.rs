@@ -10,6 +10,7 @@ use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
 pub(crate) use crate::args::output::Output;
 use crate::destination::Destination;
+use crate::outcome::Failure;
 
 /// Whether a measurement is appended to the history.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -23,20 +24,43 @@ pub(crate) struct Saving {
 /// Where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SaveOptions {
-    /// Save the recording with its raw series to FILE, for `noisefloor report`; `-`: to standard
-    /// output, instead of the report.
+    /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a page
+    /// (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to standard output, instead of the
+    /// report. Can be repeated.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) saving: Saving,
 }
 
 impl SaveOptions {
-    /// Where the recording is saved.
-    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
-        self.output.as_deref().map(|file| Destination::new("-o", file))
+    /// Where the recording and its report are written.
+    pub(crate) fn files(&self) -> Vec<Destination<'_>> {
+        self.output.iter().map(|file| Destination::new("-o", file)).collect()
     }
 }
+
+/// Where a report is written that has no recording.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ReportFiles {
+    /// Write the report to FILE: a page (FILE.html), Markdown (FILE.md), or its first picture
+    /// (FILE.svg). Can be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+}
+
+impl ReportFiles {
+    /// The files, each of a form that a report can have.
+    pub(crate) fn files(&self) -> Result<Vec<Destination<'_>>, Failure> {
+        let files = self.output.iter().map(|file| Destination::new("-o", file));
+        files
+            .map(|to| to.form().map_or_else(|| Err(to.refuse(FORMS)), |_| Ok(to)))
+            .collect()
+    }
+}
+
+/// The files that a report can be written to.
+pub(crate) const FORMS: &str = "expected FILE.html, FILE.md or FILE.svg";
 
 /// The CPUs to measure, and where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]

@@ -89,14 +89,18 @@ pub(crate) enum Command {
     /// Counts timer interrupts while noisefloor sleeps, then runs a busy loop on all CPUs at once
     /// and records every gap. Takes about 12 seconds and changes no setting.
     #[command(after_help = "\
-Example: fail a script on a noisy machine
-  noisefloor check --max-noise-ppm 5000 --max-gap 1ms")]
+Examples:
+  sudo noisefloor check                    # with the causes
+  sudo noisefloor check --full             # all of the report
+  sudo noisefloor check -o check.html      # also as a page with pictures
+  noisefloor check --max-noise-ppm 5000 --max-gap 1ms   # exit code 1 if noisy")]
     Check(CheckArgs),
     /// Kernel settings, each with the file it was read from.
     #[command(after_help = "\
 Examples:
   noisefloor facts
   sudo noisefloor facts --json
+  sudo noisefloor facts -o facts.md   # as Markdown, for a report of a bug
   noisefloor facts --record tree   # copy the files read, to send or to compare
   noisefloor facts --root tree     # read that copy instead of this machine")]
     Facts(FactsArgs),
@@ -112,6 +116,7 @@ Example: five seconds of CPUs 0 to 3
     #[command(after_help = "\
 Examples:
   noisefloor noise -c 1 -d 60
+  sudo noisefloor noise -d 60 -o noise.json -o noise.html
   sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us")]
     Noise(NoiseArgs),
     /// Variation of a workload's run time on one CPU.
@@ -163,9 +168,9 @@ Examples:
   sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
   sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
     Wakers(WakersArgs),
-    /// CPU time and wake-ups of the virtual machines on this host, and the CPU time that the host would
-    /// save if each idle guest woke up as rarely as the best one.
+    /// CPU time and wake-ups of the virtual machines on this host, and what idle ones could save.
     ///
+    /// What the host would save is computed as if each idle guest woke up as rarely as the best one.
     /// Finds the guests of QEMU, Firecracker and cloud-hypervisor by the names of their threads and
     /// programs, and reads the counters of their threads in /proc twice. Idle guests are compared
     /// with the one that wakes up least often: a periodic tick (nohz=off) wakes each vCPU CONFIG_HZ
@@ -220,7 +225,8 @@ Examples:
   noisefloor noise -d 60 -o before.json && noisefloor report before.json
   ssh node noisefloor noise -o - | noisefloor report -
   cyclictest -q -D 10 -h 400 --json=c.json && noisefloor report c.json
-  noisefloor report slices.json -o slices.html")]
+  noisefloor report a.json b.json -o page.html   # several on one page
+  noisefloor report noise.json --picture noise-over-time -o noise.svg")]
     Report(ReportArgs),
     /// Recordings in the formats of other programs.
     ///
@@ -269,6 +275,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   noisefloor compare before after             # two folders of recordings
+  noisefloor compare before after -o compared.html
   noisefloor compare a.json b.json --fail-if 'noise_ppm > +10%'
   noisefloor compare tick-cost/fifo@running @debian:6.12-cloud")]
     Compare(CompareArgs),
@@ -280,6 +287,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   noisefloor check --save && noisefloor history
+  noisefloor history -o history.html
   noisefloor history --metric gap_ns_max --since 2026-11-01 --csv
   noisefloor history prune --before 2026-01-01")]
     History(HistoryArgs),
@@ -311,7 +319,7 @@ impl Command {
                     ..
                 }),
             ) => saved,
-            Self::Run(run) => return Some((run.output.is_some(), run.saving.save)),
+            Self::Run(run) => return Some((!run.output.is_empty(), run.saving.save)),
             Self::Slices(slices) => {
                 return Some((!slices.output.is_empty(), slices.saving.save));
             }
@@ -326,7 +334,7 @@ impl Command {
             | Self::Lab(_)
             | Self::Generate(_) => return None,
         };
-        Some((saved.output.is_some(), saved.saving.save))
+        Some((!saved.output.is_empty(), saved.saving.save))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
-
 use crate::command::Args;
+use crate::help_groups::is_command;
 use crate::usage::parse_arguments;
 
 /// Parses the arguments of this process; on a usage error, prints it and exits.
@@ -15,11 +14,7 @@ pub(crate) fn parse() -> Args {
 /// Inserts `check` if there is no command: `noisefloor --json` is `noisefloor check
 /// --json`.
 fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
-    let commands = Args::command();
-    let names = |arg: &OsString| {
-        let named = |command: &clap::Command| command.get_name() == arg.as_os_str();
-        commands.get_subcommands().any(named)
-    };
+    let names = |arg: &OsString| arg.to_str().is_some_and(is_command);
     let asks =
         |arg: &OsString| ["-h", "--help", "-V", "--version"].iter().any(|a| arg == a);
     let option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-");

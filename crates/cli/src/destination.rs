@@ -8,10 +8,22 @@ use std::fmt;
 use std::path::Path;
 
 use recording::{Error, Folder, Kind, Recording};
+use report::Document;
 use units::chain;
 
 use crate::outcome::Failure;
 use crate::printing::{print_content, say};
+
+/// A form in which a report is written to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A page for a browser.
+    Page,
+    /// Markdown.
+    Markdown,
+    /// A picture.
+    Picture,
+}
 
 /// A file named by an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +43,33 @@ impl<'a> Destination<'a> {
 
     pub(crate) fn is_stdout(self) -> bool {
         self.file == Path::new("-")
+    }
+
+    /// The form of a report in this file, by the end of its name; `None`: a recording.
+    pub(crate) fn form(self) -> Option<Form> {
+        match self.file.extension()?.to_str()? {
+            "html" => Some(Form::Page),
+            "md" => Some(Form::Markdown),
+            "svg" => Some(Form::Picture),
+            _ => None,
+        }
+    }
+
+    /// Writes a report in this form; of its pictures the named one, or the first.
+    pub(crate) fn write_report(
+        self,
+        form: Form,
+        document: &Document,
+        picture: Option<&str>,
+    ) -> Result<(), Failure> {
+        match form {
+            Form::Page => self.write(&::report::html_page(document)),
+            Form::Markdown => self.write(&::report::markdown_text(document)),
+            Form::Picture => match ::report::picture_svg(document, picture) {
+                Ok(svg) => self.write(&svg),
+                Err(why) => Err(self.refuse(why)),
+            },
+        }
     }
 
     /// Checks that the file can be written.

@@ -58,7 +58,8 @@ impl JitterWatcher {
     /// Prints the headers.
     fn plan(&mut self, plan: &JitterPlan) {
         if self.is_text {
-            self.show(&report::jitter_header(&self.facts, &self.spec, plan));
+            let plan = report::jitter_plan(&self.facts, &self.spec, plan);
+            self.show(&(report::terminal_text(&plan, report::View::FULL) + "\n"));
         }
         if self.has_rows {
             self.show(&report::jitter_rows_header(self.spec.unit));

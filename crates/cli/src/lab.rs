@@ -18,17 +18,22 @@ use std::thread;
 use ::lab::{Cache, Lab, Run};
 use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
-use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
+use report::{
+    Cells, cell_doubts, cell_metrics_document, cells_document, cells_json,
+    cells_pictures, markdown_text,
+};
 use summary::{ViolatedLimit, metrics_of};
 
 use crate::args::Output;
+use crate::destination::Destination;
 use crate::lab::args::{
     CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
 };
 use crate::lab::chart::Chart;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_content, print_json, say};
+use crate::printing::{print_content, say};
+use crate::reporting::show;
 use crate::terminal::stop_flag;
 
 /// Runs a subcommand of `lab`.
@@ -53,6 +58,7 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let experiment = find(&args.experiment, &args.how)?;
     let shown = Shown {
         markdown: args.markdown,
+        files: args.written.files()?,
         chart: args.chart.chart()?,
         guests: args.guests,
     };
@@ -63,6 +69,8 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
 struct Shown<'a> {
     /// Markdown tables instead of text.
     markdown: bool,
+    /// Files of the report.
+    files: Vec<Destination<'a>>,
     /// A chart beside them.
     chart: Option<Chart<'a>>,
     /// The number of idle guests in the report.
@@ -85,23 +93,21 @@ fn run_and_print(
     shown: &Shown<'_>,
     output: Output,
 ) -> Result<(Vec<Cell>, Outcome), Failure> {
-    let output = output.beside(shown.chart.map(|chart| chart.to))?;
+    let files = shown.files.iter().copied();
+    let output = output.beside(files.chain(shown.chart.map(|chart| chart.to)))?;
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let made_with = lab.made_with();
+    let report = reported(experiment, &cells, &made_with, None, shown.guests);
     match (output.has_report, shown.markdown) {
         (false, _) => {} // standard output has the chart
         (true, true) => {
-            let cells = printable(&cells);
-            let report = reported(experiment, &cells, &made_with, None, shown.guests);
-            print(&cells_markdown(&report)).map(drop)?;
+            print_content(&markdown_text(&cell_metrics_document(&report)))?;
         }
-        (true, false) => {
-            print_results(&lab, experiment, &cells, None, shown.guests, output)?;
-        }
+        (true, false) => print_results(&report, &shown.files, output)?,
     }
     if let Some(chart) = shown.chart {
-        chart.draw(&reported(experiment, &cells, &made_with, None, shown.guests))?;
+        chart.draw(&report)?;
     }
     let outcome = outcome(&cells, experiment.cells().len(), false);
     Ok((cells, outcome))
@@ -145,7 +151,9 @@ pub(crate) fn check_experiment(
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    print_results(&lab, experiment, &cells, Some(&violated), GUESTS, output)?;
+    let made_with = lab.made_with();
+    let report = reported(experiment, &cells, &made_with, Some(&violated), GUESTS);
+    print_results(&report, &[], output)?;
     for limit in &violated {
         say(limit);
     }
@@ -246,10 +254,6 @@ pub(crate) fn cells(
     Ok(cells?)
 }
 
-fn printable(cells: &[Cell]) -> Vec<Cell> {
-    cells.iter().map(Cell::printable).collect()
-}
-
 /// The results to report.
 fn reported<'a>(
     experiment: &'a Experiment,
@@ -271,22 +275,17 @@ fn reported<'a>(
 }
 
 fn print_results(
-    lab: &Lab,
-    experiment: &Experiment,
-    cells: &[Cell],
-    violations: Option<&[ViolatedLimit]>,
-    guests: u64,
+    report: &Cells<'_>,
+    files: &[Destination<'_>],
     output: Output,
 ) -> Result<(), Failure> {
-    let made_with = lab.made_with();
-    let reported = |cells| reported(experiment, cells, &made_with, violations, guests);
-    match output.json {
-        true => {
-            let json = cells_json(&reported(cells), output.series);
-            print_json(&json.map_err(Failure::bug)?)
-        }
-        false => print(&cells_text(&reported(&printable(cells)))).map(drop),
-    }
+    show(
+        output,
+        files,
+        || cells_json(report, output.series),
+        || cells_document(report),
+        || cells_pictures(report),
+    )
 }
 
 /// The outcome of a run of cells: a lost cell is a failed test, and a run that was ended early has

@@ -3,8 +3,10 @@
 use std::cell::OnceCell;
 
 use recording::{Doubt, Recording};
+use report::Document;
 use summary::Summary;
 
+use crate::args::Output;
 use crate::outcome::Failure;
 
 /// A recording and its summary. The summary is computed once, when it is first needed: that takes
@@ -36,8 +38,24 @@ impl Measured {
     }
 
     /// Its report.
-    pub(crate) fn text(&self) -> String {
-        ::report::text(&self.recording, self.summary())
+    pub(crate) fn document(&self) -> Document {
+        ::report::recording_document(&self.recording, self.summary())
+    }
+
+    /// Its report with all pictures.
+    pub(crate) fn page(&self) -> Document {
+        let mut document = self.document();
+        document.append(::report::recording_pictures(&self.recording, self.summary()));
+        document
+    }
+
+    /// Its report for standard output: with one picture if that is a terminal.
+    pub(crate) fn screen(&self, output: Output) -> Document {
+        let mut document = self.document();
+        if output.view().has_pictures {
+            document.append(::report::terminal_picture(&self.recording));
+        }
+        document
     }
 
     /// The same as JSON, with the raw series if requested.

@@ -8,7 +8,7 @@ use crate::args::Output;
 use crate::destination::Destination;
 use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say};
+use crate::printing::{print_document, print_json, say};
 use crate::remarks::Remarks;
 use crate::saved;
 use crate::terminal::Terminal;
@@ -25,15 +25,26 @@ pub(crate) fn measure(plan: Plan, output: Output) -> Result<Measured, Failure> {
 /// if the report fails.
 pub(crate) fn finish(
     measured: &Measured,
-    saved_to: Option<Destination<'_>>,
+    files: &[Destination<'_>],
     output: Output,
-    text: impl FnOnce() -> String,
+) -> Result<Outcome, Failure> {
+    finish_with(measured, files, output, || {
+        print_document(&measured.screen(output), output.view())
+    })
+}
+
+/// The same with another text report.
+pub(crate) fn finish_with(
+    measured: &Measured,
+    files: &[Destination<'_>],
+    output: Output,
+    print: impl FnOnce() -> Result<bool, Failure>,
 ) -> Result<Outcome, Failure> {
     let recording = measured.recording();
-    let shown = show(measured, output, text);
-    let saved = saved_to.map(|to| to.save(recording));
+    let shown = show(measured, output, print);
+    let saved: Vec<_> = files.iter().map(|to| write(measured, *to)).collect();
     shown?;
-    saved.transpose()?;
+    saved.into_iter().collect::<Result<(), _>>()?;
     if output.save {
         saved::append(measured, output)?;
     }
@@ -41,18 +52,26 @@ pub(crate) fn finish(
     Ok(if grave { Outcome::Doubtful } else { Outcome::Done })
 }
 
-/// Prints a recording as JSON, or the text given.
+/// Prints a recording as JSON, or its report by `print`.
 pub(crate) fn show(
     measured: &Measured,
     output: Output,
-    text: impl FnOnce() -> String,
+    print: impl FnOnce() -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
     if output.json {
         print_json(&measured.json(output.series)?)?;
     } else if output.has_report {
-        print(&text())?;
+        print()?;
     }
     Ok(())
+}
+
+/// Writes the recording, or its report, by the end of the file's name.
+pub(crate) fn write(measured: &Measured, to: Destination<'_>) -> Result<(), Failure> {
+    match to.form() {
+        Some(form) => to.write_report(form, &measured.page(), None),
+        None => to.save(measured.recording()),
+    }
 }
 
 /// Checks a recording against the limits, unless the outcome is a failure already.

@@ -16,7 +16,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
 use units::{escape, is_hidden, printable_lines};
 
+use report::{Document, View, terminal_text};
+
 use crate::outcome::Failure;
+
+/// The least width of a terminal for pictures.
+const WIDE: usize = 60;
 
 /// Sets the width of reports to that of the terminal, or to `COLUMNS` if that is set. `run` prints
 /// its report to standard error.
@@ -36,6 +41,21 @@ pub(crate) fn fit_terminal(is_on_stderr: bool) {
 /// Prints text to standard output; returns whether it is still read.
 pub(crate) fn print(text: &str) -> Result<bool, Failure> {
     print_exactly(&for_people(&::report::folded(text), is_ascii_only()))
+}
+
+/// Prints a report to standard output, of the requested size.
+pub(crate) fn print_document(document: &Document, view: View) -> Result<bool, Failure> {
+    print(&terminal_text(document, view))
+}
+
+/// Whether standard output is a terminal that is wide enough for pictures.
+pub(crate) fn has_wide_terminal() -> bool {
+    io::stdout().is_terminal() && ::report::width() >= WIDE
+}
+
+/// Prints a report to standard error.
+pub(crate) fn say_document(document: &Document, view: View) {
+    say_lines(&terminal_text(document, View { has_pictures: false, ..view }));
 }
 
 /// Prints a JSON object to standard output.

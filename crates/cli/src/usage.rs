@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use units::printable;
 
+use crate::help_groups::grouped;
 use crate::printing::{print, say_lines};
 
 /// Parses arguments, the program's name first; on a usage error, prints it and exits.
@@ -15,7 +16,7 @@ pub(crate) fn parse_arguments<T: Parser>(args: &[OsString]) -> T {
         Ok(parsed) => return parsed,
         Err(refused) => T::try_parse_from(quoted()).err().unwrap_or(refused),
     };
-    let text = refused.render().to_string();
+    let text = grouped(&refused.render().to_string());
     match refused.use_stderr() {
         true => say_lines(&text),
         // If the reader has closed the pipe, there is nothing to report.

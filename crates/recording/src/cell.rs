@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos, printable};
+use units::{Cpu, Nanos};
 
 use crate::{Counts, Profile, Recording, Source};
 
@@ -38,46 +38,6 @@ pub struct Cell {
     pub cached: bool,
     /// The result.
     pub ending: Ending,
-}
-
-impl Cell {
-    /// The cell with printable strings.
-    pub fn printable(&self) -> Self {
-        let text = |text: &str| printable(text).into_owned();
-        Self {
-            name: text(&self.name),
-            asked: text(&self.asked),
-            kernel: text(&self.kernel),
-            image_bytes: self.image_bytes,
-            machine: text(&self.machine),
-            params: text(&self.params),
-            settings: self.settings.iter().map(|setting| text(setting)).collect(),
-            workload: text(&self.workload),
-            watch: self.watch,
-            mode: self.mode,
-            repeat: self.repeat,
-            identity: text(&self.identity),
-            cached: self.cached,
-            ending: match &self.ending {
-                Ending::Done(answer) => Ending::Done(Box::new(answer.printable())),
-                Ending::Lost { why, console } => {
-                    let console = PathBuf::from(text(&console.to_string_lossy()));
-                    Ending::Lost { why: text(why), console }
-                }
-            },
-        }
-    }
-}
-
-impl Answer {
-    fn printable(&self) -> Self {
-        Self {
-            recording: self.recording.printable().into_owned(),
-            counts: self.counts.clone(),
-            profile: self.profile.as_ref().map(|it| crate::printable(it).into_owned()),
-            host: self.host,
-        }
-    }
 }
 
 /// A kernel setting of a guest.

@@ -16,7 +16,6 @@ mod input;
 mod kinds;
 mod output;
 mod phases;
-mod printable;
 mod profile;
 mod repeat;
 mod tuple;
@@ -40,7 +39,6 @@ pub use input::{Input, SIZE_MAX, read_text};
 pub use kinds::*;
 pub use output::{Folder, check_writable, database_path, write_file, write_new_file};
 pub use phases::Phases;
-pub use printable::printable;
 pub use profile::{
     Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
 };

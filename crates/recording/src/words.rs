@@ -40,7 +40,7 @@ impl Words {
 
 impl fmt::Display for Words {
     /// Nothing is quoted, and invalid UTF-8 is replaced. The text is printable, because
-    /// [`crate::printable`] does not see characters in bytes.
+    /// what renders text does not see characters in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.0.iter().map(|word| word.to_string_lossy()).collect();
         f.write_str(&printable(&words.join(" ")))

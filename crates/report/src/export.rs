@@ -1,6 +1,8 @@
-//! Recordings in the formats of other programs.
+//! Recordings and explanations in the formats of other programs.
 
 pub(crate) mod benchmark_action;
 pub(crate) mod csv;
+pub(crate) mod folded;
 pub(crate) mod hdr_log;
+pub(crate) mod jitter;
 pub(crate) mod prometheus;

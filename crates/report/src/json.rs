@@ -4,28 +4,29 @@
 //! that can be read again.
 
 use facts::Facts;
-use recording::{Body, Doubt, FORMAT, Recording, Repeat};
+use recording::{Body, Doubt, Recording, Repeat};
 use serde::Serialize;
 use summary::Summary;
 
 use crate::json::metrics::Metrics;
-use crate::text::check::findings::{FindingText, findings};
+use crate::json::object::object;
+use crate::measurements::check::findings::{FindingText, findings};
 
 pub(crate) mod ablation;
 pub(crate) mod cells;
+pub(crate) mod explanations;
 pub(crate) mod metrics;
+pub(crate) mod object;
 pub(crate) mod trace;
 
 #[derive(Serialize)]
 struct Measured<'a, Spec, Series> {
-    format: u32,
-    kind: &'a str,
     taken: &'a str,
     tool: &'a str,
     facts: &'a Facts,
     spec: &'a Spec,
-    summary: &'a SummaryJson<'a>,
-    metrics: &'a Metrics,
+    summary: SummaryJson<'a>,
+    metrics: Metrics,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
@@ -35,8 +36,6 @@ struct Measured<'a, Spec, Series> {
 
 #[derive(Serialize)]
 struct FactsOnly<'a> {
-    format: u32,
-    kind: &'a str,
     taken: &'a str,
     tool: &'a str,
     facts: &'a Facts,
@@ -60,20 +59,28 @@ pub fn json(
     recording: &Recording,
     summary: &Summary,
     with_series: bool,
-) -> Result<String, serde_json::Error> {
+) -> serde_json::Result<String> {
     let findings = if let Summary::Check(check) = summary {
         Some(findings(&recording.facts, check))
     } else {
         None
     };
-    let judged = SummaryJson { summary, findings };
-    let metrics = Metrics(summary::metrics(summary));
     macro_rules! object {
         ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {
                 $(Body::$kind { spec, series } => {
                     let series = with_series.then_some(series);
-                    object(recording, spec, &judged, &metrics, series)
+                    object(recording.body.kind(), Measured {
+                        taken: &recording.taken,
+                        tool: &recording.tool,
+                        facts: &recording.facts,
+                        spec,
+                        summary: SummaryJson { summary, findings },
+                        metrics: Metrics(summary::metrics(summary)),
+                        series,
+                        doubts: &recording.doubts,
+                        repeat: &recording.repeat,
+                    })
                 })*
             }
         };
@@ -85,36 +92,8 @@ pub fn json(
 ///
 /// # Errors
 /// Serialisation does not fail for these types.
-pub fn facts_json(
-    facts: &Facts,
-    taken: &str,
-    tool: &str,
-) -> Result<String, serde_json::Error> {
-    let object =
-        FactsOnly { format: FORMAT, kind: "facts", taken, tool, facts, doubts: &[] };
-    serde_json::to_string_pretty(&object)
-}
-
-fn object<Spec: Serialize, Series: Serialize>(
-    recording: &Recording,
-    spec: &Spec,
-    summary: &SummaryJson<'_>,
-    metrics: &Metrics,
-    series: Option<&Series>,
-) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Measured {
-        format: FORMAT,
-        kind: recording.body.kind(),
-        taken: &recording.taken,
-        tool: &recording.tool,
-        facts: &recording.facts,
-        spec,
-        summary,
-        metrics,
-        series,
-        doubts: &recording.doubts,
-        repeat: &recording.repeat,
-    })
+pub fn facts_json(facts: &Facts, taken: &str, tool: &str) -> serde_json::Result<String> {
+    object("facts", FactsOnly { taken, tool, facts, doubts: &[] })
 }
 
 #[cfg(test)]

@@ -56,6 +56,10 @@ fn replace_all(file: &mut Value) -> usize {
     replaced.count()
 }
 
+fn text(document: &report::Document) -> String {
+    report::terminal_text(document, report::View::FULL)
+}
+
 fn check_text(text: &str, of: &str) {
     let hidden = text.chars().find(|&c| is_hidden(c) && c != '\n');
     assert_eq!(hidden, None, "{of}: {text}");
@@ -63,22 +67,59 @@ fn check_text(text: &str, of: &str) {
 }
 
 fn check_facts(facts: &Facts) {
-    let text = report::facts_text(facts);
+    let text = text(&report::facts_document(facts));
     assert!(text.contains("\\x1b[2J\\x0aFORGED"), "{text}");
     check_text(&text, "facts");
 }
 
-/// The comparison of a file with its hostile form, if it has metrics.
-fn comparison(file: &Path, hostile: &Recording) -> String {
+/// The reports of a file and its hostile form: compared, tried, repeated, and as a history.
+fn reports(file: &Path, hostile: &Recording) -> [String; 4] {
     let sets = [RunSet::single(&Recording::load(file).unwrap()), RunSet::single(hostile)];
     let (names, smallest) = (["usual", HOSTILE].map(str::to_owned), units::Ppm::new(1e5));
-    let comparisons = summary::compare(&sets[0], &sets[1..], smallest);
-    report::compared_sets_text(&report::ComparedSets {
-        names: &names,
+    let comparisons = &summary::compare(&sets[0], &sets[1..], smallest)[..];
+    let compared =
+        report::ComparedSets { names: &names, sets: &sets, comparisons, smallest };
+    let [name, value] = [HOSTILE; 2].map(str::to_owned);
+    let tried = report::TriedSettings {
+        measurement: HOSTILE,
+        compared,
+        better: stats::BetterSet::Other,
+        better_settings: &[recording::StepSetting { name, value }],
+        is_in_place: true,
+        seed: 1,
+        doubts: &hostile.doubts,
+    };
+    let repeated = report::RepeatedRuns {
+        measurement: HOSTILE,
+        variants: &names,
         sets: &sets,
-        comparisons: &comparisons,
-        smallest,
-    })
+        folders: &names,
+        known: &[0, 1],
+        seed: 1,
+        doubts: &hostile.doubts,
+    };
+    [
+        text(&report::compared_sets_document(&compared)),
+        text(&report::tried_document(&tried)),
+        text(&report::repeated_document(&repeated)),
+        text(&report::history_document(&history())),
+    ]
+}
+
+fn history() -> report::HistoryReport {
+    let text = || HOSTILE.to_owned();
+    let facts = [(text(), [Some(text().into()), None])].into();
+    report::HistoryReport {
+        machine: text(),
+        kind: text(),
+        metrics: vec![report::MetricHistory {
+            metric: text(),
+            unit: stats::Unit::Count,
+            entries: vec![report::HistoryEntry { id: 1, taken: text(), value: 1.0 }],
+            stretches: stats::stretches(&[1.0]),
+        }],
+        changes: vec![report::FactsChange { id: 1, taken: text(), facts }],
+    }
 }
 
 /// Check that control characters are escaped in every report and replaced in pictures, that no
@@ -91,22 +132,31 @@ fn no_string_reaches_the_terminal() {
         assert!(replace_all(&mut value) > 10, "{name}");
         let hostile = Recording::from_json(&value.to_string(), &file).unwrap();
         let summary = summary::Summary::of(&hostile);
-        check_text(&report::text(&hostile, &summary), &name);
-        let compared = comparison(&file, &hostile);
-        assert!(compared.contains("\\x1b[2J"), "{compared}");
-        check_text(&compared, &name);
+        let document = report::recording_document(&hostile, &summary);
+        check_text(&text(&document), &name);
+        check_text(&report::markdown_text(&document), &name);
+        check_text(&report::html_page(&document.titled(HOSTILE)), &name);
+        for text in reports(&file, &hostile) {
+            assert!(text.contains("\\x1b[2J"), "{text}");
+            check_text(&text, &name);
+        }
         check_facts(&hostile.facts);
         let json = report::json(&hostile, &summary, true).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
         let facts = |of: &Value| of["facts"]["kernel"].clone();
         assert_eq!(facts(&json), facts(&value), "{name}");
         assert_eq!(json["doubts"][0]["text"], value["doubts"][0]["text"], "{name}");
-        if let Body::Slices { spec, series } = &hostile.body {
-            for picture in [report::slices_svg, report::slices_html] {
-                check_text(&picture(&hostile.facts, spec, series), &name);
-            }
+        let pictures = report::recording_pictures(&hostile, &summary);
+        let view = report::View { has_pictures: true, ..report::View::FULL };
+        check_text(&report::terminal_text(&pictures, view), &name);
+        if !pictures.is_empty() {
+            check_text(&report::picture_svg(&pictures, None).unwrap(), &name);
+            check_text(&report::html_page(&pictures), &name);
+        }
+        if let Body::Slices { .. } = &hostile.body {
             let summary::Summary::Slices(summary) = &summary else { panic!("{name}") };
-            check_text(&report::slices_classic(summary, &hostile.doubts), &name);
+            let classic = report::slices_classic(summary, &hostile.doubts);
+            check_text(&text(&classic), &name);
         }
     }
 }

@@ -94,7 +94,7 @@ pub struct Unresolved {
 }
 
 /// The parts of a difference. `difference` is the sum of the contributions and `unexplained_sum`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Ablation {
     /// The metric in the first state; unknown if there is no change, because none was tested.
     pub from: Option<f64>,
@@ -121,23 +121,6 @@ pub struct Ablation {
 }
 
 impl Ablation {
-    /// Of two states without a change.
-    pub fn of_equal() -> Self {
-        Self {
-            from: None,
-            to: None,
-            difference: 0.0,
-            tolerance: 0.0,
-            changes: 0,
-            without_effect: 0,
-            contributions: Vec::new(),
-            unexplained: Vec::new(),
-            unexplained_sum: 0.0,
-            unresolved: Vec::new(),
-            ended: None,
-        }
-    }
-
     /// Divides the difference between two states. `test` gets the indices of the changes that are
     /// made; the state of none has the value `from`, that of all `to`.
     ///

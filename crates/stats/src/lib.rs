@@ -13,6 +13,7 @@
 
 mod ablation;
 mod balanced_order;
+mod binned;
 mod change_points;
 mod comparison;
 mod dependence;
@@ -20,6 +21,7 @@ mod distribution;
 #[cfg(test)]
 #[path = "../tests/example/random.rs"]
 mod example;
+mod length_bars;
 mod random;
 mod ranks;
 mod relative;
@@ -32,6 +34,7 @@ pub use ablation::{
     Unresolved,
 };
 pub use balanced_order::balanced_order;
+pub use binned::{Bin, binned};
 pub use change_points::{Stretch, stretches};
 pub use comparison::block::{Block, BlockUnit, ItemUnit};
 pub use comparison::compared::{BetterSet, Compared};
@@ -44,6 +47,7 @@ pub use distribution::{
     Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
     Statistics, Waits, mean, quantile, rank,
 };
+pub use length_bars::{LengthBar, LengthBars};
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;

@@ -15,10 +15,13 @@ use crate::noise::own::OwnCost;
 use crate::noise::steal::{StealSummary, StolenTime};
 use crate::proc_counts::ProcSummary;
 
+pub(crate) mod by_cpu;
 pub(crate) mod culprits;
 pub(crate) mod eventless;
 pub(crate) mod free;
+pub(crate) mod hits;
 pub(crate) mod job_times;
+pub(crate) mod over_time;
 pub(crate) mod own;
 pub(crate) mod period;
 pub(crate) mod sources;
@@ -83,7 +86,7 @@ pub struct CpuNoiseSummary {
 }
 
 /// OS noise of all CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NoiseSummary {
     /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuNoiseSummary>,
@@ -110,14 +113,7 @@ impl NoiseSummary {
 
     /// CPUs alone, without what is known of all together.
     pub(crate) fn of_cpus(cpus: Vec<CpuNoiseSummary>) -> Self {
-        Self {
-            cpus,
-            source: None,
-            culprits: Vec::new(),
-            own: None,
-            eventless: None,
-            steal: None,
-        }
+        Self { cpus, ..Self::default() }
     }
 
     /// Summarizes each CPU.

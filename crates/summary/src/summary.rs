@@ -15,7 +15,7 @@ use crate::imported::{ImportedSummary, interval_ns, intervals as imported_interv
 use crate::jitter::JitterSummary;
 use crate::latency::LatencySummary;
 use crate::length_log;
-use crate::length_log::{LengthInterval, LengthLog, NoLog};
+use crate::length_log::{LengthLog, NoLog};
 use crate::nohz::{NohzStressSummary, NohzTestSummary};
 use crate::noise::NoiseSummary;
 use crate::program::ProgramSummary;
@@ -39,22 +39,11 @@ recording::kinds!(types);
 impl Summary {
     /// The OS noise, of the kinds that measure it on their own CPUs.
     pub fn noise(&self) -> Option<&NoiseSummary> {
-        match self {
-            Self::Noise(noise) => Some(noise),
-            Self::Check(check) => Some(&check.noise),
-            Self::Ticks(_)
-            | Self::Calls(_)
-            | Self::Latency(_)
-            | Self::Run(_)
-            | Self::Wakers(_)
-            | Self::NohzTest(_)
-            | Self::NohzStress(_)
-            | Self::Jitter(_)
-            | Self::Slices(_)
-            | Self::Guests(_)
-            | Self::Program(_)
-            | Self::Imported(_) => None,
+        if let Self::Check(check) = self {
+            return Some(&check.noise);
         }
+        let Self::Noise(noise) = self else { return None };
+        Some(noise)
     }
 
     /// Summarizes a recording.
@@ -110,52 +99,28 @@ pub(crate) struct Items<'a> {
 impl<'a> Items<'a> {
     /// The items of a recording; `None` for other kinds.
     pub(crate) fn of(body: &'a Body) -> Option<Self> {
-        match body {
-            Body::Latency { spec, series } => {
-                let wakeups = series.cpus.iter().map(|cpu| cpu.wakeups.len());
-                let of = |range| {
-                    Summary::Latency(LatencySummary::of_part(spec, series, range))
-                };
-                Some(Self {
-                    unit: ItemUnit::Wakeups,
-                    count: wakeups.min().unwrap_or(0),
-                    each_ns: None,
-                    summarize: Box::new(of),
-                })
-            }
-            Body::Jitter { spec, series } => {
-                let of =
-                    |range| Summary::Jitter(JitterSummary::of_part(spec, series, range));
-                Some(Self {
-                    unit: ItemUnit::Tests,
-                    count: series.tests.len(),
-                    each_ns: None,
-                    summarize: Box::new(of),
-                })
-            }
-            Body::Imported { spec, series } => {
-                let of = |range: Range<usize>| {
-                    Summary::Imported(ImportedSummary::of_part(spec, series, &range))
-                };
-                Some(Self {
-                    unit: ItemUnit::Intervals,
-                    count: imported_intervals(series),
-                    each_ns: interval_ns(series),
-                    summarize: Box::new(of),
-                })
-            }
-            Body::Noise { .. }
-            | Body::Check { .. }
-            | Body::Ticks { .. }
-            | Body::Calls { .. }
-            | Body::Run { .. }
-            | Body::Wakers { .. }
-            | Body::NohzTest { .. }
-            | Body::NohzStress { .. }
-            | Body::Slices { .. }
-            | Body::Guests { .. }
-            | Body::Program { .. } => None,
+        let items =
+            |unit, count, summarize: Box<dyn Fn(Range<usize>) -> Summary + 'a>| Self {
+                unit,
+                count,
+                each_ns: None,
+                summarize,
+            };
+        if let Body::Latency { spec, series } = body {
+            let count = series.cpus.iter().map(|cpu| cpu.wakeups.len()).min();
+            let of =
+                |range| Summary::Latency(LatencySummary::of_part(spec, series, range));
+            return Some(items(ItemUnit::Wakeups, count.unwrap_or(0), Box::new(of)));
         }
+        if let Body::Jitter { spec, series } = body {
+            let of = |range| Summary::Jitter(JitterSummary::of_part(spec, series, range));
+            return Some(items(ItemUnit::Tests, series.tests.len(), Box::new(of)));
+        }
+        let Body::Imported { spec, series } = body else { return None };
+        let of =
+            |range| Summary::Imported(ImportedSummary::of_part(spec, series, &range));
+        let items = items(ItemUnit::Intervals, imported_intervals(series), Box::new(of));
+        Some(Self { each_ns: interval_ns(series), ..items })
     }
 }
 
@@ -166,34 +131,21 @@ impl LengthLog {
     /// # Errors
     /// It has none, too many, or not all of them.
     pub fn of(recording: &Recording) -> Result<Self, NoLog> {
-        let (kind, intervals) = intervals(&recording.body)?;
+        let of_noise = |series| (LengthKind::Gap, length_log::noise(series));
+        #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds have no lengths")]
+        let (kind, intervals) = match &recording.body {
+            Body::Noise { series, .. } => of_noise(series),
+            Body::Check { series, .. } => of_noise(&series.noise),
+            Body::Latency { spec, series } => {
+                let intervals = length_log::latency(&series.cpus, spec.interval_ns)?;
+                (LengthKind::WakeupLatency, intervals)
+            }
+            Body::Jitter { spec, series } => {
+                (LengthKind::Value, vec![length_log::jitter(spec.cpu, series)])
+            }
+            Body::Imported { spec, series } => length_log::imported(spec, series)?,
+            _ => return Err(NoLog::OtherKind),
+        };
         Ok(Self::new(kind, intervals))
-    }
-}
-
-/// The lengths of a recording by time and CPU, for a log.
-fn intervals(body: &Body) -> Result<(LengthKind, Vec<LengthInterval>), NoLog> {
-    match body {
-        Body::Noise { series, .. } => Ok((LengthKind::Gap, length_log::noise(series))),
-        Body::Check { series, .. } => {
-            Ok((LengthKind::Gap, length_log::noise(&series.noise)))
-        }
-        Body::Latency { spec, series } => {
-            let intervals = length_log::latency(&series.cpus, spec.interval_ns)?;
-            Ok((LengthKind::WakeupLatency, intervals))
-        }
-        Body::Jitter { spec, series } => {
-            Ok((LengthKind::Value, vec![length_log::jitter(spec.cpu, series)]))
-        }
-        Body::Imported { spec, series } => length_log::imported(spec, series),
-        Body::Ticks { .. }
-        | Body::Calls { .. }
-        | Body::Run { .. }
-        | Body::Wakers { .. }
-        | Body::NohzTest { .. }
-        | Body::NohzStress { .. }
-        | Body::Slices { .. }
-        | Body::Guests { .. }
-        | Body::Program { .. } => Err(NoLog::OtherKind),
     }
 }

@@ -16,8 +16,14 @@ pub(super) fn imports(files: &BTreeMap<String, String>) -> (Imports, Vec<String>
     let (mut all, mut hidden) = (Imports::new(), Vec::new());
     let for_tests: BTreeSet<String> =
         files.iter().flat_map(|(module, text)| test_modules(module, text)).collect();
-    let modules = || files.iter().filter(|(module, _)| !for_tests.contains(*module));
-    for (module, text) in modules().filter(|(module, _)| !module.is_empty()) {
+    let is_for_tests = |module: &str| {
+        let mut ends = module.match_indices("::").map(|(end, _)| end);
+        ends.any(|end| for_tests.contains(&module[..end])) || for_tests.contains(module)
+    };
+    for (module, text) in files {
+        if module.is_empty() || is_for_tests(module) {
+            continue;
+        }
         let code = code(text);
         if code.lines().any(is_export) {
             hidden.push(format!("{module} re-exports, which only lib.rs may do"));
@@ -49,9 +55,12 @@ fn below(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
 }
 
+/// Whether a line gives an item of another file a second path; a macro has no other path.
 fn is_export(line: &str) -> bool {
     let rest = line.trim_start().strip_prefix("pub").unwrap_or_default();
-    rest.starts_with(" use ") || rest.starts_with('(') && rest.contains(") use ")
+    let is_use =
+        rest.starts_with(" use ") || rest.starts_with('(') && rest.contains(") use ");
+    is_use && rest.contains("::")
 }
 
 /// The modules that a file imports, and its imports that name no file.
@@ -206,7 +215,12 @@ mod tests {
     #[test]
     fn files_for_tests() {
         let root = "#[cfg(test)]\n#[path = \"e.rs\"]\nmod e;\nmod a;\n";
-        let texts = [("", root), ("a", "use crate::e::X;"), ("e", "use crate::a::Y;")];
+        let texts = [
+            ("", root),
+            ("a", "use crate::e::X;"),
+            ("e", "mod f;\nuse crate::a::Y;"),
+            ("e::f", "use super::Z;"),
+        ];
         let (all, _) = imports(&files(&texts));
         assert_eq!(all.keys().collect::<Vec<_>>(), ["a"]);
     }
@@ -231,6 +245,10 @@ mod tests {
             ("use super::X;", "imports crate::X without"),
             ("use super::*;", "imports crate::* without"),
             ("pub(crate) use crate::b::X;", "re-exports"),
+            (
+                "pub(crate) use name_of_a_macro;\nuse crate::X;",
+                "imports crate::X without",
+            ),
         ] {
             let (_, hidden) = imports(&files(&[("", ""), ("a", text), ("b", "")]));
             assert_eq!(hidden.len(), 1, "{text}: {hidden:?}");

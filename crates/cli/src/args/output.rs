@@ -1,7 +1,10 @@
 //! Options of every command: the output.
 
+use report::{Importance, View};
+
 use crate::destination::Destination;
 use crate::outcome::Failure;
+use crate::printing::has_wide_terminal;
 
 /// Output options, valid for every command.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -13,6 +16,12 @@ pub(crate) struct Output {
     /// Include the raw series in the JSON object.
     #[arg(long, global = true, requires = "json")]
     pub(crate) series: bool,
+    /// Print the whole report, not only what fits one screen.
+    #[arg(long, global = true, conflicts_with = "json")]
+    pub(crate) full: bool,
+    /// Print no pictures in the terminal.
+    #[arg(long, global = true)]
+    pub(crate) no_pictures: bool,
     /// Suppress progress and notes on standard error.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -25,6 +34,12 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// What standard output shows of a report.
+    pub(crate) fn view(self) -> View {
+        let size = if self.full { Importance::Full } else { Importance::Screen };
+        View { size, has_pictures: !self.no_pictures && has_wide_terminal() }
+    }
+
     /// Whether standard output is for the text report.
     pub(crate) fn is_text(self) -> bool {
         self.has_report && !self.json

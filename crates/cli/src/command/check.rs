@@ -38,8 +38,8 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let prometheus = args.prometheus.as_deref();
     let prometheus = prometheus.map(|file| Destination::new("--prometheus", file));
-    let saved_to = args.place.saved.destination();
-    let output = output.beside(saved_to.into_iter().chain(prometheus))?;
+    let files = args.place.saved.files();
+    let output = output.beside(files.iter().copied().chain(prometheus))?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
     let source = args.source.of_recording();
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let access = args.claiming.access();
     let plan = Plan { access, trace, ..plan };
     let measured = measuring::measure(plan, output)?;
-    let outcome = measuring::finish(&measured, saved_to, output, || measured.text());
+    let outcome = measuring::finish(&measured, &files, output);
     let metrics = prometheus.map(|to| {
         to.write(&::report::prometheus_text(measured.recording(), measured.summary()))
     });

@@ -4,16 +4,17 @@ mod subject;
 
 use recording::Cell;
 use report::{
-    ComparedCells, ComparedSets, compared_cells_json, compared_cells_text,
-    compared_sets_json, compared_sets_text,
+    ComparedCells, ComparedSets, compared_cells_document, compared_cells_json,
+    compared_sets_document, compared_sets_json, compared_sets_pictures,
 };
 use summary::{CellsComparison, Comparison, Condition, Judged, RunSet, compare};
 use units::Ppm;
 
-use crate::args::{Output, percent};
+use crate::args::{Output, ReportFiles, percent};
 use crate::command::compare::subject::Subjects;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say};
+use crate::printing::say;
+use crate::reporting::{none, show};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
@@ -30,9 +31,12 @@ pub(crate) struct CompareArgs {
     /// time is in the metric's unit. Exit code 4 if there is not enough data. Can be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Condition>,
+    #[command(flatten)]
+    pub(crate) written: ReportFiles,
 }
 
 pub(crate) fn run(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
+    let output = output.beside(args.written.files()?)?;
     match subject::read(&args.subjects, output)? {
         Subjects::Sets(sets) => run_sets(args, &sets, output),
         Subjects::Cells(cells) => run_cells(args, &cells, output),
@@ -53,7 +57,14 @@ fn run_sets(
     let names = &args.subjects;
     let compared =
         ComparedSets { names, sets, comparisons: &comparisons, smallest: args.smallest };
-    show(output, || compared_sets_json(&compared), || compared_sets_text(&compared))?;
+    let files = args.written.files()?;
+    show(
+        output,
+        &files,
+        || compared_sets_json(&compared),
+        || compared_sets_document(&compared),
+        || compared_sets_pictures(&compared),
+    )?;
     Ok(judge(&args.fail_if, |condition| {
         Judged::any(comparisons.iter().map(|one| condition.judge(one)))
     }))
@@ -64,10 +75,6 @@ fn run_cells(
     cells: &[Cell],
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let cells: Vec<Cell> = match output.json {
-        true => cells.to_vec(),
-        false => cells.iter().map(Cell::printable).collect(),
-    };
     let Some((base, others)) = cells.split_first() else { return Ok(Outcome::Done) };
     let comparisons: Vec<CellsComparison> =
         others.iter().map(|other| CellsComparison::of(base, other)).collect();
@@ -81,8 +88,15 @@ fn run_cells(
     for condition in &args.fail_if {
         known_metric(condition, &mut keys())?;
     }
-    let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
-    show(output, || compared_cells_json(&compared), || compared_cells_text(&compared))?;
+    let compared = ComparedCells { cells, comparisons: &comparisons };
+    let files = args.written.files()?;
+    show(
+        output,
+        &files,
+        || compared_cells_json(&compared),
+        || compared_cells_document(&compared),
+        none,
+    )?;
     Ok(judge(&args.fail_if, |condition| {
         Judged::any(comparisons.iter().map(|one| condition.judge_cells(one)))
     }))
@@ -169,16 +183,5 @@ fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outc
         Judged::True => Outcome::Exceeded,
         Judged::Undecided => Outcome::Doubtful,
         Judged::False => Outcome::Done,
-    }
-}
-
-fn show(
-    output: Output,
-    json: impl FnOnce() -> serde_json::Result<String>,
-    text: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    match output.json {
-        true => print_json(&json().map_err(Failure::bug)?),
-        false => print(&text()).map(drop),
     }
 }

@@ -6,10 +6,11 @@ use ::facts::{Facts, Root};
 use recording::Recording;
 use units::printable;
 
-use crate::args::Output;
+use crate::args::{Output, ReportFiles};
 use crate::destination::create_folder;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say};
+use crate::printing::say;
+use crate::reporting::{none, show};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FactsArgs {
@@ -19,9 +20,13 @@ pub(crate) struct FactsArgs {
     /// Copy the files that facts are read from to DIR, without secrets.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) written: ReportFiles,
 }
 
 pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> {
+    let files = args.written.files()?;
+    let output = output.beside(files.clone())?;
     let root = match &args.root {
         Some(dir) => Root::tree(dir)?,
         None => Root::live(),
@@ -36,13 +41,8 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     if !root.is_live() {
         refuse_garbage(&facts)?;
     }
-    if output.json {
-        let (taken, tool) = (Recording::moment(), Recording::TOOL);
-        let json = report::facts_json(&facts, &taken, tool).map_err(Failure::bug)?;
-        print_json(&json)?;
-    } else {
-        print(&report::facts_text(&facts))?;
-    }
+    let json = || report::facts_json(&facts, &Recording::moment(), Recording::TOOL);
+    show(output, &files, json, || report::facts_document(&facts), none)?;
     Ok(Outcome::Done)
 }
 

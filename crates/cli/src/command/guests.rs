@@ -64,8 +64,8 @@ fn number(text: &str) -> Result<f64, Cause> {
 }
 
 pub(crate) fn run(args: &GuestsArgs, output: Output) -> Result<Outcome, Failure> {
-    let saved_to = args.saved.destination();
-    let output = output.beside(saved_to)?;
+    let files = args.saved.files();
+    let output = output.beside(files.clone())?;
     let spec = Spec::Guests(GuestsSpec {
         duration_ns: args.duration,
         busy_above_ppm: args.busy_ppm,
@@ -74,6 +74,6 @@ pub(crate) fn run(args: &GuestsArgs, output: Output) -> Result<Outcome, Failure>
     let plan = Plan::new(spec, Facts::read(&Root::live()));
     measure::refuse(&plan.spec, &plan.facts)?;
     let measured = measure(plan, output)?;
-    let outcome = finish(&measured, saved_to, output, || measured.text())?;
+    let outcome = finish(&measured, &files, output)?;
     Ok(judge(outcome, &measured, &args.limits.of_guests()))
 }

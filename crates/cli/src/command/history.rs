@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use history::{Filter, History, RunNumbers, Series};
-use report::{FactsChange, HistoryReport, MetricHistory};
-use report::{history_csv, history_json, history_text};
+use report::{FactsChange, HistoryEntry, HistoryReport, MetricHistory};
+use report::{history_csv, history_document, history_json, history_pictures};
 use serde_json::Value;
 use stats::{Unit, stretches};
 use units::Cause;
 
-use crate::args::Output;
+use crate::args::{Output, ReportFiles};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json};
+use crate::reporting::show;
 use crate::saved;
 
 /// The metrics that are shown if none is named, of measurements that have them.
@@ -40,6 +41,8 @@ pub(crate) struct HistoryArgs {
     /// Print comma-separated values: id, taken, metric, value.
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) written: ReportFiles,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,18 +56,24 @@ pub(crate) enum HistoryCommand {
 }
 
 pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure> {
+    let files = args.written.files()?;
+    let output = output.beside(files.clone())?;
     let mut history = saved::open()?;
     if let Some(HistoryCommand::Prune { before }) = &args.command {
         return prune(&mut history, before, output);
     }
     let report = report(args, &history)?;
-    if output.json {
-        print_json(&history_json(&report).map_err(Failure::bug)?)?;
-    } else if args.csv {
+    if args.csv {
         print_content(&history_csv(&report))?;
-    } else {
-        print(&history_text(&report))?;
+        return Ok(Outcome::Done);
     }
+    show(
+        output,
+        &files,
+        || history_json(&report),
+        || history_document(&report),
+        || history_pictures(&report),
+    )?;
     Ok(Outcome::Done)
 }
 
@@ -102,8 +111,11 @@ fn report(args: &HistoryArgs, history: &History) -> Result<HistoryReport, Failur
         let series = history.series(&filter, &metric)?;
         let stretches = stretches(&series.values);
         let rows = series.ids.iter().zip(&series.taken).zip(&series.values);
-        let entries =
-            rows.map(|((id, taken), value)| (*id, taken.clone(), *value)).collect();
+        let entry = |((&id, taken), &value): ((&i64, &String), &f64)| {
+            let taken = taken.clone();
+            HistoryEntry { id, taken, value }
+        };
+        let entries = rows.map(entry).collect();
         if series.ids.len() > longest.ids.len() {
             longest = series;
         }

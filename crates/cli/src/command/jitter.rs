@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgAction;
 use isolate::Retain;
 use recording::{Body, JitterSpec, Recording, Spec, Workload};
+use report::Document;
 use session::{Access, Plan};
 use summary::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
@@ -20,6 +21,7 @@ use crate::jitter_watcher::JitterWatcher;
 use crate::measured::Measured;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+use crate::printing::print_document;
 use crate::remarks::Remarks;
 use crate::supervisor::{self, Supervisor};
 
@@ -106,8 +108,7 @@ fn hours(text: &str) -> Result<Nanos, NanosError> {
 }
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    let saved_to = args.saved.destination();
-    let output = output.beside(saved_to.into_iter().chain(args.histogram()))?;
+    let output = output.beside(args.saved.files().into_iter().chain(args.histogram()))?;
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
@@ -159,8 +160,9 @@ fn measure(
     let mut recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
     recording.doubts.extend(supervisor::not_isolated());
     let measured = Measured::new(recording);
-    let saved_to = args.saved.destination();
-    let outcome = measuring::finish(&measured, saved_to, output, || close(&measured));
+    let files = args.saved.files();
+    let print = || print_document(&close(&measured), output.view());
+    let outcome = measuring::finish_with(&measured, &files, output, print);
     let written =
         args.histogram().map(|file| write_histogram(measured.recording(), file));
     let outcome = outcome?;
@@ -187,13 +189,14 @@ fn refused(error: session::Error) -> Failure {
     Failure::with_hint(error, hint)
 }
 
-/// The text below the rows; the header above them says what is run.
-fn close(measured: &Measured) -> String {
-    let Body::Jitter { series, .. } = &measured.recording().body else {
-        return String::new();
-    };
-    let Summary::Jitter(summary) = measured.summary() else { return String::new() };
-    ::report::jitter_close(summary, series, &measured.recording().doubts)
+/// The report below the rows; the header above them says what is run.
+fn close(measured: &Measured) -> Document {
+    match (&measured.recording().body, measured.summary()) {
+        (Body::Jitter { series, .. }, Summary::Jitter(summary)) => {
+            ::report::jitter_results(summary, series, &measured.recording().doubts)
+        }
+        _ => Document::default(),
+    }
 }
 
 fn write_histogram(recording: &Recording, to: Destination) -> Result<(), Failure> {

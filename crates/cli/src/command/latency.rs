@@ -54,13 +54,13 @@ impl Timer {
 }
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
-    let saved_to = args.place.saved.destination();
-    let output = output.beside(saved_to)?;
+    let files = args.place.saved.files();
+    let output = output.beside(files.clone())?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
     let isolation = Some(Free::from(args.kept_off).plan());
     let plan = Plan { access: Access::Shared, isolation, ..plan };
     let measured = measuring::measure(plan, output)?;
-    let outcome = measuring::finish(&measured, saved_to, output, || measured.text())?;
+    let outcome = measuring::finish(&measured, &files, output)?;
     let limit = args.max_late.map(Limit::late);
     Ok(measuring::judge(outcome, &measured, limit.as_slice()))
 }

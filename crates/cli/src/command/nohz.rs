@@ -83,8 +83,8 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         NohzCommand::Test(test) => (&test.place, Some(1), test.observe),
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
-    let saved_to = place.saved.destination();
-    let output = output.beside(saved_to)?;
+    let files = place.saved.files();
+    let output = output.beside(files.clone())?;
     let spec = |cpu| {
         let spec = spec(place, cpu, tries, stay);
         match command {
@@ -100,7 +100,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     let mut terminal = Terminal::new(output.quiet, None)?;
     report_choice(&pick, output.quiet);
     let measured = Measured::new(claimed.run(&terminal.control(), &mut terminal)?);
-    let outcome = measuring::finish(&measured, saved_to, output, || measured.text())?;
+    let outcome = measuring::finish(&measured, &files, output)?;
     Ok(if failed(measured.recording()) { Outcome::Exceeded } else { outcome })
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording, Spec};
+use report::Document;
 use session::{Plan, Threads, Trace};
 use summary::Limit;
 use units::{CpuSet, Nanos};
@@ -14,6 +15,7 @@ use crate::isolating::{Free, Requirement};
 use crate::measured::Measured;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+use crate::printing::print_document;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NoiseArgs {
@@ -51,8 +53,8 @@ pub(crate) struct NoiseArgs {
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
-    let saved_to = args.place.saved.destination();
-    let output = output.beside(saved_to.into_iter().chain(trace_to))?;
+    let files = args.place.saved.files();
+    let output = output.beside(files.iter().copied().chain(trace_to))?;
     let plan = Plan {
         access: args.claiming.access(),
         isolation: args.unthrottled.then(|| Free::unthrottled(args.requirement).plan()),
@@ -63,8 +65,8 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     if !args.unthrottled {
         add_hint(measured.doubts_mut());
     }
-    let text = || report_text(&measured, args);
-    let outcome = measuring::finish(&measured, saved_to, output, text);
+    let print = || print_document(&document(&measured, args, output), output.view());
+    let outcome = measuring::finish_with(&measured, &files, output, print);
     let written = trace_to.map(|file| write_trace(measured.recording(), file));
     let outcome = outcome?;
     written.transpose()?;
@@ -99,11 +101,13 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
     })
 }
 
-/// The recording as text, with the events around the gap that ended it.
-fn report_text(measured: &Measured, args: &NoiseArgs) -> String {
+/// The report, with the events around the gap that ended the measurement.
+fn document(measured: &Measured, args: &NoiseArgs, output: Output) -> Document {
+    let mut document = measured.screen(output);
     let around = |series: &NoiseSeries| ::report::around(series, args.stop_above?);
-    let series = measured.recording().body.noise();
-    measured.text() + &series.and_then(around).unwrap_or_default()
+    let around = measured.recording().body.noise().and_then(around);
+    around.into_iter().for_each(|events| document.append(events));
+    document
 }
 
 fn write_trace(recording: &Recording, to: Destination) -> Result<(), Failure> {

@@ -4,15 +4,16 @@ use std::ffi::OsString;
 
 use ::facts::{Facts, Root};
 use recording::Step;
-use report::{RepeatedRuns, repeated_json, repeated_text};
+use report::{RepeatedRuns, repeated_document, repeated_json};
 
 use crate::args::{Output, step};
 use crate::command::measurement;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say};
+use crate::printing::say;
 use crate::repeating::folder::SetFolder;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Repeated, Variant, repeat};
+use crate::reporting::{none, show};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepeatArgs {
@@ -54,9 +55,6 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
         seed: plan.seed,
         doubts: &doubts,
     };
-    match output.json {
-        true => print_json(&repeated_json(&runs).map_err(Failure::bug)?)?,
-        false => drop(print(&repeated_text(&runs))?),
-    }
+    show(output, &[], || repeated_json(&runs), || repeated_document(&runs), none)?;
     Ok(outcome)
 }

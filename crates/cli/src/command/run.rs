@@ -17,8 +17,9 @@ use crate::destination::Destination;
 use crate::forced_end;
 use crate::isolating::Free;
 use crate::measured::Measured;
+use crate::measuring::write;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{say, say_json, say_lines};
+use crate::printing::{say, say_document, say_json};
 use crate::remarks::Remarks;
 use crate::saved;
 
@@ -40,9 +41,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PRIO", default_value = "0",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording with the command line to FILE, for `noisefloor report`.
+    /// Save the recording with the command line to FILE, for `noisefloor report`; or write its report:
+    /// FILE.html, FILE.md, FILE.svg. Can be repeated.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) saving: Saving,
     /// Write the JSON object that --json prints to FILE; the text report is printed unless
@@ -61,9 +63,9 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Where the recording is saved.
-    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
-        self.output.as_deref().map(|file| Destination::new("-o", file))
+    /// Where the recording and its report are written.
+    pub(crate) fn files(&self) -> Vec<Destination<'_>> {
+        self.output.iter().map(|file| Destination::new("-o", file)).collect()
     }
 
     /// Where the JSON object is written.
@@ -73,10 +75,10 @@ impl RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
-    let (saved_to, json_to) = (args.destination(), args.json_destination());
-    let mut files = saved_to.into_iter().chain(json_to);
-    let output = output.beside(files.clone())?;
-    if let Some(taken) = files.find(|to| to.is_stdout()) {
+    let (files, json_to) = (args.files(), args.json_destination());
+    let mut all = files.iter().copied().chain(json_to);
+    let output = output.beside(all.clone())?;
+    if let Some(taken) = all.find(|to| to.is_stdout()) {
         return Err(taken.refuse("standard output is the program's; name a file"));
     }
     let facts = Facts::read(&Root::live());
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let _ = control.relay.map(forced_end::watch);
     let measured = Measured::new(measured?);
     // The program's exit code takes precedence over a failure to save.
-    if let Some(Err(why)) = saved_to.map(|to| to.save(measured.recording())) {
+    for why in files.iter().filter_map(|to| write(&measured, *to).err()) {
         say(why);
     }
     if let Some(Err(why)) = json_to.map(|to| write_json(&measured, to)) {
@@ -146,7 +148,7 @@ fn print_report(measured: &Measured, output: Output) -> Result<(), Failure> {
     if output.json {
         say_json(&measured.json(output.series)?);
     } else if !output.quiet {
-        say_lines(&measured.text());
+        say_document(&measured.document(), output.view());
     }
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! `slices`: time slices of CPU-bound processes, and what ends them.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ::facts::Facts;
-use recording::{Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step};
+use recording::{Policy, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
 use summary::Summary;
 use units::{CpuSet, Nanos};
@@ -12,8 +10,9 @@ use units::{CpuSet, Nanos};
 use crate::args::{Output, Saving, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
-use crate::measuring;
+use crate::measuring::{self, finish_with};
 use crate::outcome::{Failure, Outcome};
+use crate::printing::print_document;
 
 /// Number of spinners per sleeper, as in the program of the 2009 report.
 const SPINNERS_EACH: u32 = 8;
@@ -113,7 +112,8 @@ impl SlicesArgs {
 }
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
-    let mut files = args.output.iter().map(|file| Destination::new("-o", file));
+    let files: Vec<_> =
+        args.output.iter().map(|file| Destination::new("-o", file)).collect();
     let output = output.beside(files.clone())?;
     let plan = Plan {
         access: args.claiming.access(),
@@ -121,45 +121,11 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
         ..Plan::choose(args.cpus.as_ref(), |cpus, _| Spec::Slices(args.spec(&cpus)))?
     };
     let measured = measuring::measure(plan, output)?;
-    let recording = measured.recording();
-    let text = || match (args.classic, measured.summary()) {
+    finish_with(&measured, &files, output, || match (args.classic, measured.summary()) {
         (true, Summary::Slices(summary)) => {
-            ::report::slices_classic(summary, &recording.doubts)
+            let doubts = &measured.recording().doubts;
+            print_document(&::report::slices_classic(summary, doubts), output.view())
         }
-        (_, _) => measured.text(),
-    };
-    let outcome = measuring::finish(&measured, None, output, text);
-    files.try_for_each(|file| write(recording, file))?;
-    outcome
-}
-
-/// Writes a picture or the recording, by the file's extension.
-fn write(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    match picture_of(to.file()) {
-        Some(_) => draw(recording, to),
-        None => to.save(recording),
-    }
-}
-
-type Picture = fn(&Facts, &SlicesSpec, &SlicesSeries) -> String;
-
-/// The kind of picture, by the file's extension; `None`: not a picture.
-fn picture_of(file: &Path) -> Option<Picture> {
-    match file.extension().and_then(OsStr::to_str) {
-        Some("svg") => Some(::report::slices_svg),
-        Some("html") => Some(::report::slices_html),
-        _ => None,
-    }
-}
-
-/// Writes a picture of a recording of slices.
-pub(crate) fn draw(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    let Some(picture) = picture_of(to.file()) else {
-        return Err(to.refuse("expected FILE.svg or FILE.html"));
-    };
-    let Body::Slices { spec, series } = &recording.body else {
-        let kind = recording.body.kind();
-        return Err(Failure::usage(format!("-o: recordings of {kind} have no picture")));
-    };
-    to.write(&picture(&recording.facts, spec, series))
+        (_, _) => print_document(&measured.screen(output), output.view()),
+    })
 }

@@ -2,15 +2,16 @@
 
 use ::facts::{Facts, Root};
 use recording::{Spec, TicksSpec};
+use report::Document;
 use session::Plan;
 use summary::Summary;
 use units::Nanos;
 
 use crate::args::{Output, Where, seconds};
 use crate::measured::Measured;
-use crate::measuring::finish;
+use crate::measuring::finish_with;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::print;
+use crate::printing::{print, print_document};
 use crate::terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
@@ -26,8 +27,8 @@ pub(crate) struct TicksArgs {
 }
 
 pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
-    let saved_to = args.place.saved.destination();
-    let output = output.beside(saved_to)?;
+    let files = args.place.saved.files();
+    let output = output.beside(files.clone())?;
     let facts = Facts::read(&Root::live());
     let spec = TicksSpec {
         cpus: isolate::choose_online(args.place.cpus.as_ref(), &facts)?,
@@ -43,12 +44,21 @@ pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> 
     }
     let claimed = plan.claim(&mut terminal)?;
     let measured = Measured::new(claimed.run(&terminal.control(), &mut terminal)?);
-    let close = || {
-        let (Summary::Ticks(summary), of) = (measured.summary(), measured.recording())
-        else {
-            return String::new();
-        };
-        report::ticks_close(&of.facts, summary, &of.doubts)
-    };
-    finish(&measured, saved_to, output, close)
+    finish_with(&measured, &files, output, || {
+        print(
+            "
+",
+        )?;
+        print_document(&close(&measured), output.view())
+    })
+}
+
+/// The report below the readings.
+fn close(measured: &Measured) -> Document {
+    match (measured.summary(), measured.recording()) {
+        (Summary::Ticks(summary), of) => {
+            report::ticks_close(&of.facts, summary, &of.doubts)
+        }
+        _ => Document::default(),
+    }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use ::facts::{Facts, Root};
 use experiments::BootWorkload;
 use recording::{Code, Doubt, StepSetting};
-use report::{ComparedSets, TriedSettings, tried_json, tried_text};
+use report::{ComparedSets, TriedSettings, tried_document, tried_json};
 use stats::BetterSet;
 use summary::{Comparison, compare};
 use units::{Cpu, CpuSet, Ppm};
@@ -14,9 +14,10 @@ use crate::args::{Output, percent, setting};
 use crate::command::{Command, measurement};
 use crate::lab::boots;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say};
+use crate::printing::say;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Plan, Repeated, Variant, repeat};
+use crate::reporting::{none, show};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TryArgs {
@@ -97,10 +98,7 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
         seed: plan.seed,
         doubts: &doubts,
     };
-    match output.json {
-        true => print_json(&tried_json(&tried).map_err(Failure::bug)?)?,
-        false => drop(print(&tried_text(&tried))?),
-    }
+    show(output, &[], || tried_json(&tried), || tried_document(&tried), none)?;
     Ok(outcome)
 }
 

@@ -30,8 +30,8 @@ pub(crate) struct WakersArgs {
 }
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
-    let saved_to = args.saved.destination();
-    let output = output.beside(saved_to)?;
+    let files = args.saved.files();
+    let output = output.beside(files.clone())?;
     let facts = Facts::read(&Root::live());
     let cpus = isolate::choose_online(args.cpus.as_ref(), &facts)?;
     let spec = Spec::Wakers(WakersSpec {
@@ -41,5 +41,5 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
         process: args.pid,
     });
     let measured = measure(Plan::new(spec, facts), output)?;
-    finish(&measured, saved_to, output, || measured.text())
+    finish(&measured, &files, output)
 }

@@ -14,7 +14,7 @@ use kernels::{
     Base, BuildSpec, ConfigDifference, Fetch, Kernels, Kind, OptionDifference, SourceSpec,
 };
 use recording::{Cell, Ending};
-use report::{Ablated, ablation_json, ablation_text};
+use report::{Ablated, ablation_document, ablation_json};
 use stats::{Ablation, Ended, OptionChange, OptionsChange, Tested};
 use units::chain;
 
@@ -23,7 +23,7 @@ use crate::lab::args::{AblateArgs, Budget, How};
 use crate::lab::watcher::Watcher;
 use crate::lab::{cells, measured, metric_keys, open, read, with_changes};
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json};
+use crate::reporting::{none, show};
 use crate::terminal::stop_flag;
 
 pub(crate) fn run(args: &AblateArgs, output: Output) -> Result<Outcome, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &AblateArgs, output: Output) -> Result<Outcome, Failure>
         difference.groups().iter().map(|group| change(group)).collect();
     let asked = Asked { args, experiment: experiment.name(), source: source.to_string() };
     if changes.is_empty() {
-        asked.print(&Ablation::of_equal(), "", [0, 0], output)?;
+        asked.print(&Ablation::default(), "", [0, 0], output)?;
         return Ok(Outcome::Done);
     }
     let mut bench = Bench {
@@ -324,10 +324,13 @@ impl Asked<'_> {
             builds,
             ablation,
         };
-        match output.json {
-            true => print_json(&ablation_json(&ablated).map_err(Failure::bug)?),
-            false => print(&ablation_text(&ablated)).map(drop),
-        }
+        show(
+            output,
+            &[],
+            || ablation_json(&ablated),
+            || ablation_document(&ablated),
+            none,
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use kernels::SourceSpec;
 use units::{Cause, Nanos};
 
-use crate::args::seconds;
+use crate::args::{ReportFiles, seconds};
 use crate::destination::Destination;
 
 #[derive(Debug, Subcommand)]
@@ -157,6 +157,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) markdown: bool,
     #[command(flatten)]
+    pub(crate) written: ReportFiles,
+    #[command(flatten)]
     pub(crate) chart: ChartArgs,
     /// Number of idle guests for which the report of idle guests by HZ computes what less frequent
     /// ticks save.
@@ -226,6 +228,8 @@ pub(crate) struct CostArgs {
     /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) written: ReportFiles,
     #[command(flatten)]
     pub(crate) chart: ChartArgs,
     /// The program and its arguments, after `--`.

@@ -1,8 +1,8 @@
 //! `noisefloor try --boot`: boot parameters, tried in guests of a kernel.
 
 use experiments::{BootRequest, BootWorkload, Experiment};
-use recording::{Cell, Ending};
-use report::{ComparedCells, compared_cells_json, tried_boot_text};
+use recording::Ending;
+use report::{ComparedCells, compared_cells_json, tried_boot_document};
 use summary::CellsComparison;
 use units::Cpu;
 
@@ -10,7 +10,7 @@ use crate::args::Output;
 use crate::lab;
 use crate::lab::args::How;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json};
+use crate::reporting::{none, show};
 
 /// The CPU that is measured in the guest if none is named: CPU 0 has work that others do not have.
 pub(crate) const DEFAULT_CPU: Cpu = Cpu::new(1);
@@ -37,17 +37,14 @@ pub(crate) fn run(
         return Ok(Outcome::Doubtful); // interrupted
     };
     let comparisons = [CellsComparison::of(base, tried)];
-    match output.json {
-        true => {
-            let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
-            print_json(&compared_cells_json(&compared).map_err(Failure::bug)?)?;
-        }
-        false => {
-            let cells: Vec<Cell> = cells.iter().map(Cell::printable).collect();
-            let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
-            print(&tried_boot_text(&compared))?;
-        }
-    }
+    let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
+    show(
+        output,
+        &[],
+        || compared_cells_json(&compared),
+        || tried_boot_document(&compared),
+        none,
+    )?;
     Ok(Outcome::Done)
 }
 

@@ -3,7 +3,9 @@
 use ::lab::{Cache, CellObserver, Lab};
 use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
-use report::paragraph;
+use report::{
+    ArchiveSuite, CachedKernel, Document, catalogue_document, kernels_document,
+};
 use serde_json::json;
 use units::chain;
 
@@ -12,12 +14,8 @@ use crate::lab;
 use crate::lab::args::{KernelsArgs, ShowArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{self, print, print_content};
+use crate::printing::{self, print_content, print_document};
 use crate::terminal::stop_flag;
-
-/// The widths of a list and of its first column.
-const WIDTH: usize = 80;
-const SPEC_WIDTH: usize = 22;
 
 /// The built-in experiments, and the agent, counter and QEMU in use.
 pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
@@ -34,16 +32,9 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
             "made_with": parts,
         }));
     }
-    let line = |e: &Experiment| paragraph(&format!("{:<12}", e.name()), e.about());
-    let lines: String = experiments.iter().map(line).collect();
-    let parts = parts.map_or_else(
-        |error| {
-            let text = format!("No experiment can be run: {}", chain(&error));
-            format!("\n{}", paragraph("", &text))
-        },
-        |parts| report::made_with_text(&parts),
-    );
-    print(&(lines + &parts))?;
+    let told = experiments.iter().map(|e| (e.name(), e.about()));
+    let parts = parts.map_err(|error| chain(&error).to_string());
+    print_document(&catalogue_document(told, &parts), output.view())?;
     Ok(Outcome::Done)
 }
 
@@ -77,7 +68,7 @@ pub(crate) fn kernels(args: &KernelsArgs, output: Output) -> Result<Outcome, Fai
         let suites: Vec<_> = suites.iter().flatten().map(suite_json).collect();
         return object("kernels", &json!({"kept": kept, "suites": suites}));
     }
-    print(&text(&kept, suites.as_deref()))?;
+    print_document(&document(&kept, suites.as_deref()), output.view())?;
     Ok(Outcome::Done)
 }
 
@@ -100,51 +91,19 @@ fn suite_json(suite: &SuiteKernels) -> serde_json::Value {
     json!({"suite": suite.suite, "kernels": kernels.collect::<Vec<_>>()})
 }
 
-fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
-    let mut text = String::new();
-    if !kept.is_empty() {
-        text += "Cached\n";
-    }
-    text.extend(kept.iter().map(kept_text));
-    match suites {
-        None => {}
-        Some([]) => {
-            text += "Debian's archive has not been listed yet; hint: noisefloor lab kernels --fresh\n";
-        }
-        Some(suites) => {
-            text +=
-                "Debian's archive, by suite; each as debian:NAME, or debian:SUITE/NAME\n";
-            text.extend(suites.iter().map(suite_text));
-        }
-    }
-    text + "Also: running (this machine's kernel), the path of a kernel image, or a kernel to\n\
-            build: noisefloor lab kernels build --help\n"
+fn document(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> Document {
+    let kept: Vec<_> = kept.iter().map(cached).collect();
+    let suites: Option<Vec<_>> = suites.map(|suites| suites.iter().map(suite).collect());
+    kernels_document(&kept, suites.as_deref())
 }
 
-/// A cached kernel; a name that is too long for its column is on a separate line.
-fn kept_text(kernel: &Kernel) -> String {
-    let Kernel { spec, release, package_version, .. } = kernel;
-    let version = package_version.as_deref().unwrap_or_default();
-    let line = match spec.len() > SPEC_WIDTH {
-        true => format!("  {spec}\n  {:<SPEC_WIDTH$} {release:<30} {version}", ""),
-        false => format!("  {spec:<SPEC_WIDTH$} {release:<30} {version}"),
-    };
-    format!("{}\n", line.trim_end())
+fn cached(kernel: &Kernel) -> CachedKernel<'_> {
+    let version = kernel.package_version.as_deref().unwrap_or_default();
+    [&kernel.spec, &kernel.release, version]
 }
 
-/// A suite and its kernels, in lines that fit a terminal.
-fn suite_text(suite: &SuiteKernels) -> String {
-    let mut lines = vec![format!("  {:<SPEC_WIDTH$}", suite.suite)];
-    for (name, _) in &suite.kernels {
-        let width = lines.last().map_or(0, String::len) + 1 + name.len();
-        if width > WIDTH {
-            lines.push(format!("  {:<SPEC_WIDTH$}", ""));
-        }
-        if let Some(line) = lines.last_mut() {
-            *line += &format!(" {name}");
-        }
-    }
-    lines.join("\n") + "\n"
+fn suite(suite: &SuiteKernels) -> ArchiveSuite<'_> {
+    (&suite.suite, suite.kernels.iter().map(|(name, _)| name.as_str()).collect())
 }
 
 fn object(kind: &str, value: &serde_json::Value) -> Result<Outcome, Failure> {

@@ -1,13 +1,13 @@
 //! `noisefloor lab cost`: a program on some kernels, without a file of an experiment.
 
 use experiments::{Experiment, ProgramRequest};
-use report::cell_outputs_text;
+use report::cell_outputs_document;
 
 use crate::args::Output;
 use crate::lab::args::{CostArgs, GUESTS, How};
 use crate::lab::{self, Shown};
 use crate::outcome::{Failure, Outcome};
-use crate::printing::print;
+use crate::printing::print_document;
 
 /// The kernels if none is named: those of the built-in experiments.
 const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
@@ -23,11 +23,15 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     }
     let experiment = Experiment::of_program(&request(args))?;
     let experiment = lab::with_changes(experiment, &how(args))?;
-    let shown =
-        Shown { markdown: args.markdown, chart: args.chart.chart()?, guests: GUESTS };
+    let shown = Shown {
+        markdown: args.markdown,
+        files: args.written.files()?,
+        chart: args.chart.chart()?,
+        guests: GUESTS,
+    };
     let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output || args.tif && output.is_text() && !args.markdown {
-        print(&cell_outputs_text(&cells))?;
+        print_document(&cell_outputs_document(&cells), output.view())?;
     }
     Ok(outcome)
 }

@@ -3,9 +3,9 @@
 use experiments::CellPlan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
-    cell_doubts, doubts_text, explain_diff_json, explain_diff_text, explain_json,
-    explain_text, flame_diff_svg, flame_svg, folded_stacks, folded_stacks_diff,
-    phase_json, phase_svg, phase_text,
+    Document, cell_doubts, explain_diff_document, explain_diff_json, explain_document,
+    explain_json, flame_diff_svg, flame_svg, folded_stacks, folded_stacks_diff,
+    phase_document, phase_json, phase_svg,
 };
 use serde_json::{Value, json};
 use summary::{Typical, WholePhase};
@@ -16,7 +16,7 @@ use crate::destination::Destination;
 use crate::lab;
 use crate::lab::args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_json, say_lines};
+use crate::printing::{print_document, print_json, say_document};
 
 /// Shorter prefixes of an identity could be names.
 const IDENTITY_MIN: usize = 6;
@@ -25,14 +25,13 @@ const IDENTITY_MIN: usize = 6;
 /// anything boots.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
     let output = output.beside(args.destination())?;
-    let printable = |cell: Cell| if output.json { cell } else { cell.printable() };
-    let one = printable(find(&args.cell, &args.how, output)?);
+    let one = find(&args.cell, &args.how, output)?;
     if args.whole {
         return explain_whole(args, output, &one);
     }
     let other = args.diff.as_ref().map(|diff| {
         let named = other(&args.cell, diff);
-        find(&named, &args.how, output).map(printable)
+        find(&named, &args.how, output)
     });
     match other.transpose()? {
         None => explain(args, output, &one),
@@ -50,11 +49,7 @@ fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, F
             folded_stacks(&typical.stacks)
         })?;
     }
-    let text = match output.json {
-        true => explain_json(&typical).map_err(Failure::bug)?,
-        false => explain_text(&typical),
-    };
-    finish(text, &[cell], output)
+    finish(&[cell], output, || explain_json(&typical), || explain_document(&typical))
 }
 
 /// Explains everything that was executed, rather than one tick or call.
@@ -70,11 +65,7 @@ fn explain_whole(
         let svg = is_svg(to);
         to.write(&if svg { phase_svg(&phase) } else { folded_stacks(&phase.stacks) })?;
     }
-    let text = match output.json {
-        true => phase_json(&phase).map_err(Failure::bug)?,
-        false => phase_text(&phase),
-    };
-    finish(text, &[cell], output)
+    finish(&[cell], output, || phase_json(&phase), || phase_document(&phase))
 }
 
 fn explain_both(
@@ -90,30 +81,35 @@ fn explain_both(
             false => folded_stacks_diff(&a.stacks, &b.stacks),
         })?;
     }
-    let text = match output.json {
-        true => explain_diff_json(&a, &b).map_err(Failure::bug)?,
-        false => explain_diff_text(&a, &b),
-    };
-    finish(text, &[one, other], output)
+    let json = || explain_diff_json(&a, &b);
+    finish(&[one, other], output, json, || explain_diff_document(&a, &b))
 }
 
 /// Prints an explanation with the doubts about its cells; the exit code follows from the doubts
 /// as that of `lab run` does.
-fn finish(text: String, cells: &[&Cell], output: Output) -> Result<Outcome, Failure> {
+fn finish(
+    cells: &[&Cell],
+    output: Output,
+    json: impl FnOnce() -> serde_json::Result<String>,
+    document: impl FnOnce() -> Document,
+) -> Result<Outcome, Failure> {
     let mut doubts: Vec<Doubt> = Vec::new();
     for doubt in cells.iter().flat_map(|cell| cell_doubts(cell)) {
         if !doubts.contains(&doubt) {
             doubts.push(doubt); // both cells may have it
         }
     }
-    let text = match output.json {
-        true => with_doubts(&text, &doubts).map_err(Failure::bug)?,
-        false => text + &doubts_text(&doubts),
-    };
-    match output.has_report {
-        true if output.json => print_json(&text)?,
-        true => drop(print(&text)?),
-        false => say_lines(&doubts_text(&doubts)),
+    if output.json {
+        let json = json().and_then(|json| with_doubts(&json, &doubts));
+        print_json(&json.map_err(Failure::bug)?)?;
+    } else {
+        let mut document =
+            if output.has_report { document() } else { Document::default() };
+        document.doubts(&doubts);
+        match output.has_report {
+            true => drop(print_document(&document, output.view())?),
+            false => say_document(&document, output.view()),
+        }
     }
     Ok(match doubts.iter().any(Doubt::is_grave) {
         true => Outcome::Doubtful,

@@ -329,7 +329,6 @@ fn reports_repeat_the_text() {
     for args in [
         &["noise", "-d", "100ms"][..],
         &["check", "-d", "100ms", "--rest", "100ms"],
-        &["ticks", "-n", "2", "-i", "50ms"],
         &["jitter", "--fifo", "0", "-q", "-t", "2", "-l", "2"],
         &["latency", "-d", "100ms", "--timer", "timerfd"],
     ] {
@@ -344,6 +343,20 @@ fn reports_repeat_the_text() {
         let third = run(&["report", printed.to_str().unwrap()]);
         assert_eq!(text(&output.stdout), text(&third.stdout), "{args:?}");
     }
+}
+
+/// Check that `ticks` ends with what the report of its saved recording says of the rates.
+#[test]
+fn ticks_are_reported_live() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let file = file.to_str().unwrap();
+    let live = run(&["ticks", "-n", "2", "-i", "50ms", "-o", file]);
+    let again = run(&["report", file]);
+    let (live, again) = (text(&live.stdout), text(&again.stdout));
+    let (head, rates) = again.split_once("\n\n").unwrap();
+    assert!(live.starts_with(head), "{live}{again}");
+    assert!(live.ends_with(&format!("\n\n{rates}")), "{live}{again}");
 }
 
 /// Check that a file that cannot be written is refused before the measurement.

@@ -106,7 +106,7 @@ fn across_tools() {
     let cyclictest = cyclictest.to_str().unwrap();
     let report = text(&run(&["compare", cyclictest, &latency]).stdout).to_string();
     assert!(
-        report.contains("late_ns_p50") && report.contains("cyclictest 2.40"),
+        report.contains("latency, median") && report.contains("cyclictest 2.40"),
         "{report}"
     );
     let sysjitter = files().join("sysjitter.txt");

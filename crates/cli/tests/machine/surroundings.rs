@@ -6,7 +6,7 @@ use crate::environment::with_own_claims;
 use crate::tool::{TOOL, first_cpu, is_root, text, tool, tool_on, turn};
 
 /// A short check.
-const CHECK: &str = "check -d 100ms --rest 100ms";
+const CHECK: &str = "check --full -d 100ms --rest 100ms";
 
 /// The program in a mount namespace in which `hide` was run before; `None`, with the reason printed,
 /// if that is not possible here.

@@ -2,22 +2,19 @@
 
 use std::path::Path;
 
-use recording::{
-    Body, Cell, Counts, Doubt, Ending, FORMAT, HostUse, MadeWith, Mode, Source,
-};
+use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith, Mode, Source};
 use serde::Serialize;
 use summary::{
     Added, CellSummary, IdleByHz, SleepersCost, Trim, ViolatedLimit, answer, cell_metrics,
 };
 
-use crate::cell_doubts::cell_doubts;
-use crate::cells::Cells;
+use crate::cells::doubts::cell_doubts;
+use crate::cells::labelled::Cells;
 use crate::json::metrics::Metrics;
+use crate::json::object::object;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
-    format: u32,
-    kind: &'static str,
     experiment: &'a str,
     planned: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,25 +78,23 @@ struct Raw<'a> {
 ///
 /// # Errors
 /// If the path of a lost cell's console is not UTF-8.
-pub fn cells_json(
-    cells: &Cells<'_>,
-    with_series: bool,
-) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Experiment {
-        format: FORMAT,
-        kind: "lab",
-        experiment: cells.experiment,
-        planned: cells.planned,
-        made_with: cells.made_with,
-        violations: cells.violations,
-        idle_by_hz: IdleByHz::of_cells(cells.cells, cells.guests),
-        trim: cells.trims(),
-        cells: cells
-            .cells
-            .iter()
-            .map(|cell| cell_json(cell, cells.cells, with_series))
-            .collect(),
-    })
+pub fn cells_json(cells: &Cells<'_>, with_series: bool) -> serde_json::Result<String> {
+    object(
+        "lab",
+        Experiment {
+            experiment: cells.experiment,
+            planned: cells.planned,
+            made_with: cells.made_with,
+            violations: cells.violations,
+            idle_by_hz: IdleByHz::of_cells(cells.cells, cells.guests),
+            trim: cells.trims(),
+            cells: cells
+                .cells
+                .iter()
+                .map(|cell| cell_json(cell, cells.cells, with_series))
+                .collect(),
+        },
+    )
 }
 
 fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a> {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use recording::{
-    Answer, Body, Call, CallTimes, CallsSeries, Cell, Code, Counts, CpuCounts, Doubt,
-    Ending, Episode, Interruption, Level, Mode, PhaseCounts, Profile, Recording, Stack,
-    What,
+    Answer, Body, Call, CallTimes, Called, CallsSeries, Cell, Code, Counts, CpuCounts,
+    Doubt, Ending, Episode, Interruption, Level, Mode, PhaseCalls, PhaseCounts, Profile,
+    Recording, Stack, What,
 };
 use summary::{CallStack, Frequency, Typical};
 use units::{Cpu, Instructions, Nanos, Span, TscHz};
@@ -327,5 +327,26 @@ pub(crate) fn with_profile(mut cell: Cell) -> Cell {
     if let Ending::Done(answer) = &mut cell.ending {
         answer.profile = Some(profile);
     }
+    cell
+}
+
+/// An idle CPU with one busy kernel thread.
+pub(crate) fn busy_idle() -> Cell {
+    let mut cell = with_profile(cell("idle", OLD, idle_cost(2, &[(2_571, 1)])));
+    let Ending::Done(answer) = &mut cell.ending else { panic!() };
+    let profile = answer.profile.as_mut().unwrap();
+    let names = ["kdamond_fn", "usleep", "do_idle", "asm_sysvec_apic_timer_interrupt"];
+    profile.names = names.map(str::to_owned).to_vec();
+    let called = |name, caller, own| Called { name, caller, own: Instructions::new(own) };
+    let calls = vec![
+        called(0, None, 40_000),
+        called(1, Some(0), 2_000),
+        called(2, None, 600),
+        called(3, None, 2_571),
+    ];
+    profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
+    let phases = &mut answer.counts.as_mut().unwrap().phases;
+    phases[0].cpus[0].kernel = Instructions::new(45_171);
+    phases[1].cpus[0].kernel = Instructions::ZERO;
     cell
 }

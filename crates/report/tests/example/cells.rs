@@ -2,6 +2,7 @@
 
 use recording::{Call, Cell, Ending, Mode};
 
+use crate::cells::labelled::Cells;
 use crate::example;
 use crate::example::cell::{
     NEW, OLD, call_costs, cell, done, doubt, idle_cost, lost, tick_cost,
@@ -67,4 +68,18 @@ pub(crate) fn timed_cells() -> Vec<Cell> {
     [("noise", noise), ("ticks", ticks), ("calls", calls)]
         .map(|(name, recording)| timed(name, done(recording, None)))
         .to_vec()
+}
+
+/// The complete results of an experiment.
+pub(crate) fn page<'a>(experiment: &'a str, cells: &'a [Cell]) -> Cells<'a> {
+    Cells {
+        experiment,
+        about: "",
+        cells,
+        planned: cells.len(),
+        made_with: None,
+        violations: None,
+        guests: 100,
+        series: &[],
+    }
 }

@@ -2,23 +2,24 @@
 
 use facts::Facts;
 use recording::{
-    Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
-    Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended, Interruptions,
-    JitterPlan, JitterSeries, JitterSpec, LineCount, LoopTimes, Lost, LostTests,
-    NoiseSeries, NoiseSpec, Partner, Picked, ProcCounts, Recording, RunSeries, RunSpec,
-    Share, Source, Steal, StealClock, Thread, TickSample, TicksSeries, TicksSpec,
-    UnfinishedTest, Usage, WakersSeries, WakersSpec, Wakeup, WokenThread, Words,
-    Workload,
+    Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code, Counted,
+    CpuNoise, CpuTicks, Doubt, Ended, Interruptions, LineCount, NoiseSeries, NoiseSpec,
+    Partner, Picked, ProcCounts, Recording, RunSeries, RunSpec, Source, TickSample,
+    TicksSeries, TicksSpec, Usage, WakersSeries, WakersSpec, WokenThread, Words,
 };
-use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
+use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::example::slices as slices_example;
 
+pub(crate) use crate::example::changed::{blamed, quiet, wide};
 pub(crate) use crate::example::guests::guests;
+pub(crate) use crate::example::jitter::jitter;
 
 pub(crate) mod cell;
 pub(crate) mod cells;
+mod changed;
 pub(crate) mod guests;
+mod jitter;
 pub(crate) mod latency;
 pub(crate) mod sets;
 pub(crate) mod slices;
@@ -326,45 +327,6 @@ pub(crate) fn slices(groups: &str, is_traced: bool) -> Recording {
     recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 
-/// A hundred tests of 200 loops of a millisecond on CPU 1, and one incomplete test.
-pub(crate) fn jitter(groups: &str) -> Recording {
-    let times = |ticks: [u64; 3]| LoopTimes::from(ticks.map(TscDelta::from_ticks));
-    let test = |number: u64| {
-        let slowest = 2_600_000 + 1_000 * (number * 37 % 100) + 31 * number;
-        times([2_590_000 - number, slowest, 519_000_000 + slowest])
-    };
-    let spec = JitterSpec {
-        cpu: Cpu::new(1),
-        workload: Workload::Tif,
-        tests: None,
-        loops: None,
-        duration_ns: None,
-        unit: LengthUnit::Ns,
-        fifo: Some(99),
-    };
-    let plan = JitterPlan {
-        loops: 200,
-        tests: None,
-        duration_ns: Some(Nanos::from_secs(20)),
-        loop_ns: Nanos::from_nanos(1_000_123),
-    };
-    let series = JitterSeries {
-        clock: "tsc".to_owned(),
-        clock_hz: TscHz::new(2_596_122_000).unwrap(),
-        plan,
-        elapsed_ns: Nanos::from_secs(20),
-        tests: (0..100).map(test).collect(),
-        lost: None,
-        unfinished: Some(UnfinishedTest {
-            loops: 3,
-            loop_ticks: times([2_591_000, 2_595_000, 7_780_000]),
-        }),
-        backwards: 0,
-        proc: proc(1),
-    };
-    recording(groups, Body::Jitter { spec, series }, Vec::new())
-}
-
 /// In a guest: a program that exited, with traced interruptions; otherwise: a long command that
 /// was killed, not traced.
 pub(crate) fn run(groups: &str) -> Recording {
@@ -411,161 +373,4 @@ pub(crate) fn run(groups: &str) -> Recording {
         proc: cpu.proc,
     };
     recording(groups, Body::Run { spec, series }, Vec::new())
-}
-
-/// The same recording with few gaps on CPUs from 2 on, and without `/proc` counters on CPU 0.
-pub(crate) fn quiet(mut recording: Recording) -> Recording {
-    let (Body::Check { series: CheckSeries { noise, .. }, .. }
-    | Body::Noise { series: noise, .. }) = &mut recording.body
-    else {
-        return recording;
-    };
-    for cpu in &mut noise.cpus {
-        match cpu.cpu.get() {
-            0 => {
-                cpu.proc =
-                    ProcCounts { span_ns: cpu.proc.span_ns, ..ProcCounts::default() }
-            }
-            1 => {}
-            _ => {
-                cpu.gaps.truncate(10);
-                cpu.proc.interrupts.iter_mut().flatten().for_each(|line| {
-                    line.count = 10;
-                });
-                (cpu.proc.preempted, cpu.proc.waited_ns) = (0, Some(Nanos::ZERO));
-            }
-        }
-    }
-    recording
-}
-
-/// The same recording with attributed gaps: short ones to the tick and its softirq, long ones to a
-/// thread as well.
-pub(crate) fn blamed(mut recording: Recording) -> Recording {
-    let Some(noise) = recording.body.noise_mut() else { return recording };
-    noise.source = Some(Source::Bpf);
-    let culprit =
-        |kind, name: &str, thread| Culprit { kind, name: name.to_owned(), thread };
-    let thread =
-        Thread { tid: 4_194_303, pid: 4_194_303, prio: 120, owner: None, own: false };
-    let culprits = vec![
-        culprit(CulpritKind::Timer, "tick_nohz_handler", None),
-        culprit(CulpritKind::Softirq, "SCHED", None),
-        culprit(CulpritKind::Unexplained, "unexplained", None),
-        culprit(CulpritKind::Thread, "kworker/u513:15-events_unbound", Some(thread)),
-    ];
-    for cpu in &mut noise.cpus {
-        let mut shares = Vec::new();
-        for (gap, Span { length, .. }) in cpu.gaps.iter().enumerate() {
-            let (short, rest) = (Nanos::from_nanos(700), Nanos::from_nanos(1_400));
-            let entry = Nanos::from_nanos(600);
-            let last = if *length > Nanos::from_millis(1) { 3 } else { 0 };
-            let shared = [(1, short), (2, short), (last, length.saturating_sub(rest))];
-            shares.extend(shared.map(|(culprit, ns)| Share {
-                gap,
-                culprit,
-                ns,
-                inside_ns: match culprit {
-                    0 => ns.saturating_sub(entry),
-                    2 => Nanos::ZERO,
-                    _ => ns,
-                },
-                entry_ns: Some(if culprit == 0 { entry } else { Nanos::ZERO }),
-            }));
-        }
-        let events = vec![2_499, 2_499, 0, 12];
-        cpu.blamed = Some(Blamed {
-            culprits: culprits.clone(),
-            shares,
-            events,
-            lost: 0,
-            losses: Vec::new(),
-            steal: Some(steal(cpu.proc.steal_ns.unwrap_or_default())),
-            trace: None,
-        });
-    }
-    recording
-}
-
-/// Steal time by the scheduler's clock, a little more than `/proc/stat` counted.
-fn steal(counted: Nanos) -> Steal {
-    let time = counted.saturating_add(Nanos::from_micros(3_400));
-    Steal {
-        clock: StealClock::Paravirt,
-        at_least_ns: time,
-        at_most_ns: time,
-        unexplained_max_ns: Nanos::from_micros(345),
-    }
-}
-
-/// The same recording with the widest possible numbers.
-pub(crate) fn wide(mut recording: Recording) -> Recording {
-    let (Body::Check { series: CheckSeries { noise, .. }, .. }
-    | Body::Noise { series: noise, .. }) = &mut recording.body
-    else {
-        let recording = guests::wide(wide_wakers(recording));
-        return wide_latency(wide_jitter(recording));
-    };
-    for cpu in &mut noise.cpus {
-        cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
-        cpu.gaps.iter_mut().for_each(|gap| gap.length = gap.length.saturating_mul(37));
-        cpu.lost = Some(Lost {
-            since_ns: Nanos::from_secs(9),
-            gaps: 12_345_678,
-            ns: Nanos::from_millis(640),
-            max_ns: Nanos::from_micros(345_678),
-        });
-        cpu.proc.preempted = 1_234_567;
-        for line in cpu.proc.interrupts.iter_mut().flatten() {
-            line.name =
-                "a handler's name that is longer than any, and then some".to_owned();
-            line.count *= 2_432;
-        }
-    }
-    recording
-}
-
-fn wide_jitter(mut recording: Recording) -> Recording {
-    let Body::Jitter { spec, series } = &mut recording.body else { return recording };
-    (spec.cpu, spec.unit) = (Cpu::new(4_095), LengthUnit::Ticks);
-    let [min, max, sum] =
-        [123_456_789, 12_345_678_901, 123_456_789_012].map(TscDelta::from_ticks);
-    series.lost = Some(LostTests {
-        tests: 12_345_678,
-        jitter_ticks_min: min,
-        jitter_ticks_max: max,
-        jitter_ticks_sum: sum,
-        loop_ticks: LoopTimes::from([min, max, sum]),
-    });
-    recording
-}
-
-fn wide_latency(mut recording: Recording) -> Recording {
-    let Body::Latency { series, .. } = &mut recording.body else { return recording };
-    for cpu in &mut series.cpus {
-        cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
-        cpu.wakeups
-            .push(Wakeup { expiries: 12_345_678, late_ns: Nanos::from_secs(12_346) });
-    }
-    recording
-}
-
-fn wide_wakers(mut recording: Recording) -> Recording {
-    let Body::Wakers { spec, series } = &mut recording.body else { return recording };
-    spec.cpus = Some((0..600).step_by(2).map(Cpu::new).collect());
-    spec.process = Some(4_194_303);
-    for thread in &mut series.threads {
-        (thread.tid, thread.name) =
-            (thread.tid.max(4_194_000), "chromium-browser".into());
-        (thread.wakeups, thread.preempted) = (1_234_567, 1_234_566);
-        thread.run_ns = Some(Nanos::from_millis(4_987));
-        for partner in thread.woken_by.iter_mut().chain(&mut thread.victims) {
-            *partner = Partner {
-                tid: Some(4_194_302),
-                name: "kworker/u513:15-events_unbound".to_owned(),
-                count: 1_234_566,
-            };
-        }
-    }
-    recording
 }

@@ -55,14 +55,7 @@ impl Added {
                     |name| Self::event(name, call(untraced, name), call(traced, name));
                 names.filter_map(added).collect()
             }
-            (CellSummary::TickCost(_) | CellSummary::CallCosts(_), _)
-            | (CellSummary::IdleCost(_) | CellSummary::NohzCost(_), _)
-            | (
-                CellSummary::SlicesCost(_)
-                | CellSummary::ProgramCost(_)
-                | CellSummary::Measured(_),
-                _,
-            ) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

@@ -35,28 +35,27 @@ pub struct ChartPanel<'a> {
 pub struct ChartBar<'a> {
     /// Its kernel, as requested.
     pub kernel: &'a str,
-    /// The value; `None` if the cell was lost, or does not have the metric.
+    /// The median of its repeats; `None` if all were lost, or do not have the metric.
     pub value: Option<f64>,
+    /// The smallest and the largest value of its repeats; `None` with fewer than two.
+    pub range: Option<[f64; 2]>,
     /// The difference from the first cell of the panel, relative to it; `None` for that cell, and
     /// if one of the values is unknown or the first is zero.
     pub difference: Option<Ppm>,
-    /// Whether the cell was lost.
+    /// Whether all repeats were lost.
     pub is_lost: bool,
 }
 
 impl<'a> MetricChart<'a> {
-    /// The chart of the first repeats of cells; `None` if no cell has the metric.
+    /// The chart of cells, of which repeats are one; `None` if no cell has the metric.
     pub fn of(cells: &'a [Cell], key: &'a str) -> Option<Self> {
-        let cells: Vec<(&Cell, Option<Metric>)> = cells
-            .iter()
-            .filter(|cell| cell.repeat == 1)
-            .map(|cell| (cell, metric(cell, key)))
-            .collect();
+        let cells: Vec<(&Cell, Option<Metric>)> =
+            cells.iter().map(|cell| (cell, metric(cell, key))).collect();
         let about = cells.iter().find_map(|(_, found)| Some(found.as_ref()?.about))?;
         let names = cells.iter().map(|(cell, _)| cell.name.as_str()).unique();
         let panels = names.filter_map(|name| {
             let same = cells.iter().filter(|(cell, _)| cell.name == name);
-            ChartPanel::of(name, same.map(|(cell, found)| (*cell, found.as_ref())))
+            ChartPanel::of(name, &same.collect::<Vec<_>>())
         });
         Some(Self { key, about, panels: panels.collect() })
     }
@@ -69,26 +68,35 @@ impl<'a> MetricChart<'a> {
 
 impl<'a> ChartPanel<'a> {
     /// `None` if no cell has the metric.
-    fn of<'m>(
-        name: &'a str,
-        cells: impl Iterator<Item = (&'a Cell, Option<&'m Metric>)>,
-    ) -> Option<Self> {
-        let cells = cells.collect::<Vec<_>>();
-        let value = |metric: &Option<&Metric>| metric.map(|metric| metric.value);
-        let first = cells.first().and_then(|(_, metric)| value(metric));
-        let bar = |(at, (cell, metric)): (usize, &(&'a Cell, Option<&Metric>))| {
-            let value = value(metric);
-            let base = first.filter(|_| at > 0);
-            ChartBar {
-                kernel: &cell.asked,
-                value,
-                difference: value
-                    .zip(base)
-                    .and_then(|(value, base)| relative(value, base)),
-                is_lost: matches!(cell.ending, Ending::Lost { .. }),
-            }
-        };
-        let bars: Vec<ChartBar<'_>> = cells.iter().enumerate().map(bar).collect();
+    fn of(name: &'a str, cells: &[&(&'a Cell, Option<Metric>)]) -> Option<Self> {
+        let kernels = cells.iter().map(|(cell, _)| cell.asked.as_str()).unique();
+        let repeats = |kernel| cells.iter().filter(move |(cell, _)| cell.asked == kernel);
+        let mut bars: Vec<ChartBar<'_>> = kernels
+            .map(|kernel| {
+                let is_lost = |(cell, _): &(&Cell, Option<Metric>)| {
+                    matches!(cell.ending, Ending::Lost { .. })
+                };
+                let values =
+                    repeats(kernel).filter_map(|(_, one)| Some(one.as_ref()?.value));
+                let mut values: Vec<f64> = values.collect();
+                values.sort_unstable_by(f64::total_cmp);
+                ChartBar {
+                    kernel,
+                    value: values.get(values.len().saturating_sub(1) / 2).copied(),
+                    range: match values.as_slice() {
+                        [first, .., last] => Some([*first, *last]),
+                        _ => None,
+                    },
+                    difference: None,
+                    is_lost: repeats(kernel).all(|repeat| is_lost(repeat)),
+                }
+            })
+            .collect();
+        let first = bars.first().and_then(|bar| bar.value);
+        for bar in bars.iter_mut().skip(1) {
+            let both = bar.value.zip(first);
+            bar.difference = both.and_then(|(value, base)| relative(value, base));
+        }
         let largest = bars.iter().filter_map(|bar| bar.value).max_by(f64::total_cmp)?;
         Some(Self { name, bars, largest })
     }

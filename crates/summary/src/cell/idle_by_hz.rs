@@ -39,7 +39,7 @@ pub struct HzLine {
 }
 
 /// The load of an idle guest with one kind of tick.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct IdleLoad {
     /// `CONFIG_HZ`; null for an old load without one.
     pub hz: Option<Hz>,
@@ -192,15 +192,7 @@ fn tickless(stops: &[&IdleCell<'_>]) -> Vec<IdleLoad> {
 
 impl IdleLoad {
     fn old(hz: Option<Hz>, old_mhz: Option<f64>) -> Self {
-        Self {
-            hz,
-            tickless: None,
-            old_mhz,
-            instructions_hz: None,
-            timer_entries_hz: None,
-            deviation_ppm: None,
-            saved: None,
-        }
+        Self { hz, old_mhz, ..Self::default() }
     }
 
     fn of(one: &IdleCell<'_>, tickless: Option<String>) -> Self {

@@ -54,16 +54,14 @@ impl SleepersCost {
 impl StepSlices {
     /// The results of a cell; `None` if it did not measure slices.
     pub fn of_cell(cell: &Cell) -> Option<Self> {
-        match CellSummary::of(cell)? {
-            CellSummary::SlicesCost(cost) => Some(cost.summary.results),
-            CellSummary::Measured(Summary::Slices(summary)) => Some(summary.results),
-            CellSummary::TickCost(_)
-            | CellSummary::IdleCost(_)
-            | CellSummary::CallCosts(_)
-            | CellSummary::NohzCost(_)
-            | CellSummary::ProgramCost(_)
-            | CellSummary::Measured(_) => None,
+        let summary = CellSummary::of(cell)?;
+        if let CellSummary::SlicesCost(cost) = summary {
+            return Some(cost.summary.results);
         }
+        let CellSummary::Measured(Summary::Slices(summary)) = summary else {
+            return None;
+        };
+        Some(summary.results)
     }
 }
 

@@ -106,15 +106,7 @@ fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection>
             let (cost, spread) = (call.instructions.p50?, call.instructions);
             Some(Selection { kind, cost, spread })
         }
-        (CellSummary::TickCost(_) | CellSummary::IdleCost(_), Some(_))
-        | (CellSummary::CallCosts(_), None)
-        | (CellSummary::NohzCost(_), _)
-        | (
-            CellSummary::SlicesCost(_)
-            | CellSummary::ProgramCost(_)
-            | CellSummary::Measured(_),
-            _,
-        ) => None,
+        _ => None,
     }
 }
 

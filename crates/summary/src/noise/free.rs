@@ -13,7 +13,8 @@ use units::{Nanos, Ppm, Span};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FreeTime {
     window: Nanos,
-    stretches: Vec<Nanos>,
+    /// In rising order of length, each with the sum of it and of all longer ones.
+    stretches: Vec<(Nanos, Nanos)>,
 }
 
 impl FreeTime {
@@ -35,7 +36,14 @@ impl FreeTime {
         if window > free_since {
             stretches.push(window.saturating_sub(free_since));
         }
-        Self { window, stretches }
+        stretches.sort_unstable();
+        let mut sums: Vec<(Nanos, Nanos)> = Vec::with_capacity(stretches.len());
+        for stretch in stretches.into_iter().rev() {
+            let longer = sums.last().map_or(Nanos::ZERO, |(_, sum)| *sum);
+            sums.push((stretch, stretch.saturating_add(longer)));
+        }
+        sums.reverse();
+        Self { window, stretches: sums }
     }
 
     /// The probability that a job of this length meets a gap; `None` if it is longer than the window.
@@ -46,11 +54,14 @@ impl FreeTime {
         }
         let starts = self.window.saturating_sub(job);
         if starts.is_zero() {
-            let is_free = self.stretches.contains(&self.window);
+            let is_free = self.stretches.last().is_some_and(|last| last.0 == self.window);
             return Some(Ppm::new(if is_free { 0.0 } else { 1e6 }));
         }
-        let free: Nanos =
-            self.stretches.iter().map(|stretch| stretch.saturating_sub(job)).sum();
+        let longer = self.stretches.partition_point(|(stretch, _)| *stretch < job);
+        let longer = self.stretches.get(longer..).unwrap_or_default();
+        let each = job.saturating_mul(u64::try_from(longer.len()).unwrap_or(u64::MAX));
+        let all = longer.first().map_or(Nanos::ZERO, |(_, sum)| *sum);
+        let free = all.saturating_sub(each);
         Ppm::of(starts.saturating_sub(free), starts)
     }
 }

@@ -215,15 +215,18 @@ impl Split {
     }
 }
 
-/// The group of a culprit: the program of its threads, and kernel threads by their name without a
-/// number.
-fn group_of(culprit: &CulpritSummary) -> (LossCategory, CulpritKind, &str) {
+/// The source to which a culprit belongs: the program of its threads, and kernel threads by their name
+/// without a number.
+pub(crate) fn source_of<'a>(
+    kind: CulpritKind,
+    name: &'a str,
+    thread: Option<&'a recording::Thread>,
+) -> (LossCategory, CulpritKind, &'a str) {
     use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
-    let (kind, name) = (culprit.kind, culprit.name.as_str());
-    let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
-    if culprit.is_own() {
+    if thread.is_some_and(|thread| thread.own) {
         return (LossCategory::Own, kind, OWN);
     }
+    let owner = thread.and_then(|thread| thread.owner.as_ref());
     match (kind, owner) {
         (Thread, Some(ThreadOwner::Kernel)) => {
             (LossCategory::Kernel, kind, without_number(name))
@@ -249,7 +252,8 @@ pub(crate) fn groups(
 ) -> Vec<Group> {
     let mut found: BTreeMap<_, Vec<&CulpritSummary>> = BTreeMap::new();
     for culprit in culprits {
-        found.entry(group_of(culprit)).or_default().push(culprit);
+        let source = source_of(culprit.kind, &culprit.name, culprit.thread.as_ref());
+        found.entry(source).or_default().push(culprit);
     }
     let group = |((category, kind, name), all): (
         (LossCategory, CulpritKind, &str),

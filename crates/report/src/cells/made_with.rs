@@ -1,0 +1,59 @@
+//! The agent, the counter and the QEMU that cells were made with, in one line.
+//!
+//! Checksums are shortened to digits that are unique in practice; the JSON has all of them.
+
+use recording::MadeWith;
+
+use crate::document::text::{Text, text};
+
+/// The number of digits of a checksum.
+const CHECKSUM: usize = 12;
+
+/// The checksums of agent and counter, and the version of QEMU.
+pub(crate) fn made_with(made_with: &MadeWith) -> Text {
+    let MadeWith { agent_sha256, counter_sha256, qemu } = made_with;
+    let short =
+        |sha256: &str| Text::name(sha256.chars().take(CHECKSUM).collect::<String>());
+    let [agent, counter] = [agent_sha256, counter_sha256].map(|sha256| short(sha256));
+    let qemu = Text::name(qemu);
+    text!("Made with agent {}, counter {}, QEMU {}", agent, counter, qemu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells_document;
+    use crate::cells::labelled::Cells;
+    use crate::example::cells::page;
+    use crate::json::cells::cells_json;
+    use crate::terminal::full_text;
+
+    fn parts() -> MadeWith {
+        MadeWith {
+            agent_sha256: "68b8eb9030a3c138263cd48da818725d".to_owned(),
+            counter_sha256: "8836c17ca52d198eb04210eba2b3310b".to_owned(),
+            qemu: "10.0.2".to_owned(),
+        }
+    }
+
+    /// Check the line, with short checksums.
+    #[test]
+    fn line() {
+        let expected = "Made with agent 68b8eb9030a3, counter 8836c17ca52d, QEMU 10.0.2";
+        assert_eq!(made_with(&parts()), expected);
+    }
+
+    /// Check that text and JSON have it, the JSON with all digits of the checksums.
+    #[test]
+    fn reports() {
+        let parts = parts();
+        let cells = Cells { made_with: Some(&parts), ..page("mine", &[]) };
+        assert!(
+            full_text(&cells_document(&cells))
+                .contains("Made with agent 68b8eb9030a3, counter ")
+        );
+        let object = cells_json(&cells, false).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+        assert_eq!(object["made_with"], serde_json::to_value(&parts).unwrap());
+    }
+}

@@ -1,0 +1,151 @@
+//! The lines of other measurements: noise, ticks of idle CPUs, calls, latency, time slices.
+
+use summary::{
+    CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
+    CpuTicksSummary, SlicesSummary, StepSlices, Summary, answer,
+};
+use units::Ppm;
+
+use crate::cells::table::{Line, Row, call_column, count, value};
+use crate::document::table::{Cell, Column};
+use crate::document::text::Text;
+use crate::number;
+
+/// The summary of a cell whose instructions are not counted.
+pub(crate) fn measured<'a>(row: &'a Row<'_>) -> Option<&'a Summary> {
+    let CellSummary::Measured(summary) = &row.summary else { return None };
+    Some(summary)
+}
+
+pub(crate) fn call_costs(row: &Row<'_>) -> Vec<Line> {
+    let cost = |call: &CallCost| {
+        let cost = number::any(call.instructions.p50, |p50| number::count(p50.get()));
+        let mark = if call.instructions.agreed.is_none() { "*" } else { "" };
+        (call_column(&call.name), Cell::from(cost).tail(mark))
+    };
+    let CellSummary::CallCosts(costs) = &row.summary else { return Vec::new() };
+    vec![costs.calls.iter().map(cost).collect()]
+}
+
+pub(crate) fn call_times(row: &Row<'_>) -> Vec<Line> {
+    let time = |call: &CallSummary| {
+        let median = number::any(call.step_ns.p50, number::duration);
+        (call_column(&call.name), median.into())
+    };
+    let Some(Summary::Calls(calls)) = measured(row) else { return Vec::new() };
+    vec![calls.calls.iter().map(time).collect()]
+}
+
+pub(crate) fn noise(row: &Row<'_>) -> Vec<Line> {
+    let noise = match measured(row) {
+        Some(Summary::Noise(noise)) => noise,
+        Some(Summary::Check(check)) => &check.noise,
+        _ => return Vec::new(),
+    };
+    let line = |cpu: &CpuNoiseSummary| {
+        vec![
+            value("CPU", Text::from(cpu.cpu)),
+            value("noise", number::known(cpu.noise_ppm, number::share)),
+            value("gaps/s", number::known(cpu.gaps_hz, number::bare_rate)),
+            value("median", number::any(cpu.gap_ns.p50, number::duration)),
+            value("longest", number::any(cpu.gap_ns.max, number::duration)),
+        ]
+    };
+    noise.cpus.iter().map(line).collect()
+}
+
+pub(crate) fn idle_ticks(row: &Row<'_>) -> Vec<Line> {
+    let ticks = match measured(row) {
+        Some(Summary::Ticks(ticks)) => ticks,
+        Some(Summary::Check(check)) => &check.rest,
+        _ => return Vec::new(),
+    };
+    let host = answer(row.named.cell).and_then(|answer| answer.host);
+    let host = host.and_then(|host| Ppm::of(host.cpu_ns, host.wall_ns));
+    let line = |cpu: &CpuTicksSummary| {
+        vec![
+            value("CPU", Text::from(cpu.cpu)),
+            value("ticks/s", number::known(cpu.timer_hz, number::bare_rate)),
+            value("busy", number::known(cpu.busy_ppm, number::share)),
+            value("host", number::any(host, number::share)),
+        ]
+    };
+    ticks.cpus.iter().map(line).collect()
+}
+
+pub(crate) fn latency(row: &Row<'_>) -> Vec<Line> {
+    let line = |cpu: &CpuLatencySummary| {
+        let late = cpu.late_ns;
+        let time = |head, late| value(head, number::any(late, number::duration));
+        vec![
+            value("CPU", Text::from(cpu.cpu)),
+            value("samples", count(cpu.samples)),
+            time("median", late.p50),
+            time("mean", late.mean),
+            time("p99", late.p99),
+            time("max", late.max),
+        ]
+    };
+    let Some(Summary::Latency(latency)) = measured(row) else { return Vec::new() };
+    latency.cpus.iter().map(line).collect()
+}
+
+pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
+    let CellSummary::SlicesCost(cost) = &row.summary else { return Vec::new() };
+    let results = &cost.summary.results;
+    let off = results.turns_deviation.and_then(|off| off.slice_ns);
+    let [user, kernel] = cost.instructions();
+    let [processes, slice, switches] = slice(&cost.summary);
+    let passes = number::known(results.passes_hz, number::bare_rate);
+    vec![vec![
+        processes,
+        slice,
+        value("±", number::any(off, number::duration)),
+        switches,
+        value("passes/s", passes),
+        value("user", count(user.get())),
+        value("kernel", count(kernel.get())),
+    ]]
+}
+
+pub(crate) fn slices(row: &Row<'_>) -> Vec<Line> {
+    let Some(Summary::Slices(summary)) = measured(row) else { return Vec::new() };
+    vec![slice(summary).into()]
+}
+
+fn slice(summary: &SlicesSummary) -> [(Column, Cell); 3] {
+    let StepSlices { slice_ns, switches_hz, .. } = &summary.results;
+    let processes = format!("{}+{}", summary.spinners, summary.sleepers);
+    [
+        value("procs", processes),
+        value("mean slice", number::any(slice_ns.mean, number::duration)),
+        value("switches/s", number::known(*switches_hz, number::bare_rate)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{Mode, Recording};
+
+    use crate::cells::cells_document;
+    use crate::example::cell::{OLD, cell, done};
+    use crate::example::cells::page;
+    use crate::example::latency::latency;
+    use crate::example::{GUEST, slices};
+    use crate::terminal::full_text;
+
+    /// Check the tables of latency and of time slices.
+    #[test]
+    fn other_measurements() {
+        let timed = |name: &str, recording: Recording| recording::Cell {
+            mode: Mode::Timed,
+            ..cell(name, OLD, done(recording, None))
+        };
+        let cells =
+            [timed("fifo", latency(GUEST, 2)), timed("spin", slices(GUEST, true))];
+        let text = full_text(&cells_document(&page("mine", &cells)));
+        let tables = text.split_once("Wake-up latency").unwrap().1;
+        assert_snapshot!(tables);
+    }
+}

@@ -1,0 +1,107 @@
+//! The metrics of cells for a document: a table for each name of a cell, with a row for each
+//! kernel and a column for each metric, named as in limits.
+//!
+//! Repeats are omitted; if their results differ, the cell has a doubt.
+
+use itertools::Itertools;
+use recording::{Cell, Ending};
+use summary::metrics_of;
+
+use crate::cells::labelled::Cells;
+use crate::cells::table::{table, value};
+use crate::cells::{end, idle_by_hz, trim};
+use crate::document::table::{Column, Table};
+use crate::document::text::Text;
+use crate::document::{Content, Document};
+use crate::number;
+
+/// The metrics of an experiment.
+pub fn cell_metrics_document(cells: &Cells<'_>) -> Document {
+    let all: Vec<&Cell> = cells.cells.iter().filter(|cell| cell.repeat == 1).collect();
+    let mut document = Document::default();
+    document.add(Content::Title(Text::from(cells.experiment)));
+    document.paragraph(cells.about);
+    document.add(kernels(&all));
+    for name in all.iter().map(|cell| &cell.name).unique() {
+        let same: Vec<&Cell> =
+            all.iter().copied().filter(|cell| cell.name == *name).collect();
+        document.heading(Text::name(name));
+        document.paragraph(same.first().map(|cell| about(cell)));
+        document.append(metrics(&same));
+    }
+    document.append(idle_by_hz::tables(cells));
+    document.append(trim::sections(cells));
+    let name = |cell: &&'_ Cell| format!("{} on {}", cell.name, cell.asked);
+    let names: Vec<_> = all.iter().map(|cell| (*cell, name(cell))).collect();
+    document.append(end(cells, &names, false));
+    document
+}
+
+/// The image of each kernel.
+fn kernels(cells: &[&Cell]) -> Table {
+    let found = cells.iter().filter(|cell| !cell.identity.is_empty());
+    let mut table = Table::new(["kernel", "image"].map(Column::words));
+    for image in found.map(|cell| [&cell.asked, &cell.kernel]).unique() {
+        table.row(image.map(Text::name));
+    }
+    table
+}
+
+/// The metrics of the cells of one name; nothing if all are lost.
+fn metrics(cells: &[&Cell]) -> Document {
+    let numbers = |cell: &Cell| {
+        let metrics = metrics_of(cell).into_iter();
+        metrics.map(|metric| value(&metric.key, number::metric(metric.value))).collect()
+    };
+    let lines =
+        cells.iter().map(|cell| (vec![Text::name(&cell.asked).into()], numbers(cell)));
+    let mut table = table([Column::words("kernel")], lines.collect());
+    let rows = cells.iter().zip(&mut table.rows);
+    for (_, row) in rows.filter(|(cell, _)| matches!(cell.ending, Ending::Lost { .. })) {
+        row.iter_mut().skip(1).for_each(|cell| *cell = "lost".into());
+    }
+    let mut document = Document::default();
+    if !table.rows.is_empty() {
+        document.add(table);
+    }
+    document
+}
+
+/// Workload, machine, boot parameters and settings of a cell.
+fn about(cell: &Cell) -> Text {
+    let more = std::iter::once(&cell.params).chain(&cell.settings);
+    let more = more.filter(|more| !more.is_empty()).map(Text::command);
+    let words = [cell.workload.as_str(), &cell.machine].map(Text::from);
+    Text::join(words.into_iter().chain(more), "; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::cell::{NEW, OLD, cell, lost, tick_cost};
+    use crate::example::cells::page;
+    use crate::markdown::markdown_text;
+    use insta::assert_snapshot;
+
+    /// Check that the cells of one name are a table with a row for each kernel, that a lost
+    /// one is marked there and explained, and that a kernel without an image is not listed
+    /// as one.
+    #[test]
+    fn metrics_by_kernel() {
+        let tick = || tick_cost(&[2584, 2584, 10_911], &[(2571, 248), (10_898, 1)]);
+        let requested =
+            |asked: &str, cell: Cell| Cell { asked: asked.to_owned(), ..cell };
+        let missing = cell("fifo", "debian:9.9", lost());
+        let cells = [
+            requested("debian:6.1-cloud", cell("other", OLD, tick())),
+            requested("debian:6.1-cloud", cell("fifo", OLD, tick())),
+            requested("debian:6.12-cloud", cell("fifo", NEW, tick())),
+            requested("debian:9.9", Cell { identity: String::new(), ..missing }),
+        ];
+        let about = "what a tick costs";
+        assert_snapshot!(markdown_text(&cell_metrics_document(&Cells {
+            about,
+            ..page("atlas", &cells)
+        })));
+    }
+}

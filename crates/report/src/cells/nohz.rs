@@ -1,0 +1,66 @@
+//! The lines of `nohz` cells: whether the tick stopped, the work until then, and the timer
+//! interrupts that remained.
+
+use recording::KeptBy;
+use summary::{CellSummary, CpuWork, NohzCost, NohzTestSummary, ProcSummary, Summary};
+use units::Nanos;
+
+use crate::cells::measured::measured;
+use crate::cells::table::{Line, Row, any, count, known, value, words};
+use crate::document::table::Cell;
+use crate::document::text::Text;
+use crate::measurements::nohz::tick_back::short;
+use crate::number;
+
+pub(crate) fn costs(row: &Row<'_>) -> Vec<Line> {
+    let CellSummary::NohzCost(cost) = &row.summary else { return Vec::new() };
+    let NohzCost { test, entering, observing } = cost;
+    let of = |work: &[CpuWork]| work.iter().find(|work| work.cpu == test.cpu).copied();
+    let counted = of(observing).and_then(|work| work.timer_entries_hz);
+    let kernel = known(of(entering), |work| count(work.kernel_instructions.get()));
+    vec![vec![
+        value("CPU", Text::from(test.cpu)),
+        value("stops after", stop_time(test, |wait| count(wait.get()))),
+        value("±", any(test.wait_deviation_ns, |off| count(off.get()))),
+        value("in kernel", kernel),
+        value("ticks/s", number::any(test.observed.as_ref(), ticks)),
+        value("counted/s", number::any(counted, number::bare_rate)),
+        words("reason", reason(test)),
+    ]]
+}
+
+pub(crate) fn tests(row: &Row<'_>) -> Vec<Line> {
+    let Some(Summary::NohzTest(test)) = measured(row) else { return Vec::new() };
+    vec![vec![
+        value("CPU", Text::from(test.cpu)),
+        value("stops after", stop_time(test, |wait| number::duration(wait).into())),
+        value("ticks/s", number::any(test.observed.as_ref(), ticks)),
+        words("reason", reason(test)),
+    ]]
+}
+
+fn stop_time(test: &NohzTestSummary, print: impl Fn(Nanos) -> Cell) -> Cell {
+    match test.entered {
+        Some(true) => {
+            let back = if test.came_back == Some(true) { ", back" } else { "" };
+            known(test.wait_ns, print).tail(back)
+        }
+        Some(false) => "not stopped".into(),
+        None => number::UNKNOWN.into(),
+    }
+}
+
+/// Timer interrupts per second after the tick had stopped.
+fn ticks(observed: &ProcSummary) -> Text {
+    number::known(observed.timer_hz, number::bare_rate)
+}
+
+fn reason(test: &NohzTestSummary) -> Text {
+    if let Some(back) = &test.brought_back {
+        return number::any(back.causes.first(), |cause| Text::from(short(cause)));
+    }
+    let first = |reasons: &Vec<KeptBy>| {
+        number::any(reasons.first(), |reason| Text::name(&reason.dependency))
+    };
+    number::known(test.kept_by.as_ref(), first)
+}

@@ -1,0 +1,117 @@
+//! The charts of the other kinds: jitter over the tests, wake-ups of threads, guests.
+
+use recording::{JitterSeries, JitterSpec};
+use stats::{Bin, Unit, binned};
+use summary::{GuestSummary, GuestsSummary, WakersSummary, WokenSummary, jitters};
+use units::{LengthUnit, PerSecond};
+
+use crate::document::chart::{Axis, Chart, Mark, Panel, Series, Shape, Tone, ppm};
+use crate::document::text::{Text, text};
+use crate::number;
+
+/// The most bins of a long series.
+const BINS: usize = 120;
+/// The most bars.
+const BARS: usize = 40;
+
+/// The jitter of each test, or of bins of tests; `None` without tests.
+pub(crate) fn jitter(spec: &JitterSpec, series: &JitterSeries) -> Option<Chart> {
+    let values: Vec<f64> =
+        jitters(spec, series).into_iter().map(|value| value as f64).collect();
+    let unit = match spec.unit {
+        LengthUnit::Ns => Unit::Ns,
+        LengthUnit::Ticks => Unit::Count,
+    };
+    let panel =
+        Panel::new(Axis::linear("test", Unit::Count), Axis::linear("jitter", unit));
+    let panel = over_time(panel, &binned(&values, BINS), unit, |at| {
+        text!("test {}", number::count(u64::try_from(at + 1).unwrap_or(u64::MAX)))
+    });
+    let title = "Jitter over the tests: the slowest loop minus the fastest";
+    (!values.is_empty()).then(|| Chart::new("jitter", title).panel(panel))
+}
+
+/// The panel with a line of means in the range of all values.
+pub(super) fn over_time(
+    panel: Panel,
+    bins: &[Bin],
+    unit: Unit,
+    name: impl Fn(usize) -> Text,
+) -> Panel {
+    let label = |bin: &Bin| match bin.end - bin.begin {
+        1 => name(bin.begin),
+        _ => text!("{} to {}", name(bin.begin), name(bin.end - 1)),
+    };
+    let x = |bin: &Bin| [bin.begin as f64, bin.end as f64];
+    let mean = bins.iter().map(|bin| {
+        let mean = number::in_unit(bin.mean, unit);
+        Mark::over(x(bin), [bin.mean; 2]).says(label(bin), mean)
+    });
+    let range = bins.iter().map(|bin| {
+        let [min, max] = [bin.min, bin.max].map(|value| number::in_unit(value, unit));
+        Mark::over(x(bin), [bin.min, bin.max])
+            .says(label(bin), text!("{} to {}", min, max))
+    });
+    let is_binned = bins.iter().any(|bin| bin.end - bin.begin > 1);
+    let range = Series::new(Shape::Area, Tone::Series(5), "smallest to largest", range);
+    let mean_name = if is_binned { "mean" } else { "" };
+    let mean = Series::new(Shape::Line, Tone::Series(0), mean_name, mean);
+    if is_binned { panel.series(range).series(mean) } else { panel.series(mean) }
+}
+
+/// The threads that wake up most often; `None` without one.
+pub(crate) fn wakers(summary: &WakersSummary) -> Option<Chart> {
+    let threads = || summary.threads.iter().take(BARS);
+    let name = |thread: &WokenSummary| {
+        text!("{} {}", thread.tid.to_string(), Text::name(&thread.name))
+    };
+    let all = threads().enumerate().filter_map(|(band, thread)| {
+        let rate = thread.wakeups_hz?;
+        let words = number::rate(rate);
+        Some(Mark::bar(band, rate.get()).says(name(thread), words.clone()).beside(words))
+    });
+    let preempted = threads().enumerate().filter_map(|(band, thread)| {
+        let rate = thread.preempted_hz.filter(|rate| rate.get() > 0.0)?;
+        Some(Mark::part(band, rate.get()).says(name(thread), number::rate(rate)))
+    });
+    let names = Axis::bands(threads().map(name));
+    let panel = Panel::new(Axis::linear("per second", Unit::Hz), names)
+        .draw(Shape::Box, Tone::Series(0), "wake-ups", all)
+        .draw(Shape::Box, Tone::Strong, "preemptions of a task", preempted);
+    let title = "Threads that wake up most often";
+    (!summary.threads.is_empty()).then(|| Chart::new("wake-ups", title).panel(panel))
+}
+
+/// The CPU time and the wake-ups of each guest; `None` without one.
+pub(crate) fn guests(summary: &GuestsSummary) -> Option<Chart> {
+    let guests = || summary.guests.iter().take(BARS);
+    let name = |guest: &GuestSummary| {
+        let name = guest.name.as_ref().unwrap_or(&guest.process);
+        text!("{} {}", guest.pid.to_string(), Text::name(name))
+    };
+    let cpu = guests().enumerate().map(|(band, guest)| {
+        let share = number::known(guest.cpu_ppm, number::share);
+        Mark::bar(band, ppm(guest.cpu_ppm)).says(name(guest), share.clone()).beside(share)
+    });
+    let saved = guests().enumerate().filter_map(|(band, guest)| {
+        let saving = guest.saving_ppm.filter(|saving| saving.get() > 0.0)?;
+        Some(Mark::part(band, saving.get()).says(name(guest), number::share(saving)))
+    });
+    let wakeups = guests().enumerate().map(|(band, guest)| {
+        let rate = guest.wakeups_per_vcpu_hz;
+        let words = number::known(rate, number::rate);
+        let place = Mark::bar(band, rate.map_or(0.0, PerSecond::get));
+        place.says(name(guest), words.clone()).beside(words)
+    });
+    let names = || Axis::bands(guests().map(name));
+    let saving = "would be saved with as few wake-ups as the best";
+    let time = Panel::new(Axis::linear("share of one CPU", Unit::Ppm), names())
+        .titled("CPU time", "")
+        .draw(Shape::Box, Tone::Series(0), "used", cpu)
+        .draw(Shape::Box, Tone::Series(1), saving, saved);
+    let wakeups = Panel::new(Axis::linear("per second and vCPU", Unit::Hz), names())
+        .titled("Wake-ups", "")
+        .draw(Shape::Box, Tone::Series(0), "", wakeups);
+    (!summary.guests.is_empty())
+        .then(|| Chart::new("guests", "Guests").panel(time).panel(wakeups))
+}

@@ -1,0 +1,180 @@
+//! `compare` of cells of the lab.
+
+use recording::{Cell, Doubt, Mode};
+use serde::Serialize;
+use stats::Unit;
+use summary::CellsComparison;
+
+use crate::cells::doubts::{cell_doubts, doubts_by_name};
+use crate::comparisons::letter;
+use crate::comparisons::sets::{With, numbered};
+use crate::document::Document;
+use crate::document::table::{Column, Table};
+use crate::document::text::{Text, text};
+use crate::json::object::object;
+use crate::{metric_names, number};
+
+const LEGEND: &str = "\"tolerance\": by how much a value depends on the phase of the tick, or on rare \
+    events; a smaller difference is none of the kernels.";
+const EXACT: &str =
+    "The values are exact: the same inputs give the same value on each machine.";
+const TIMED: &str = "Values of timed mode vary from run to run, and are single values here: a difference \
+    may be chance.";
+
+/// Cells, and how each but the first differs from the first.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedCells<'a> {
+    /// The cells, the base first.
+    pub cells: &'a [Cell],
+    /// The comparisons of the other cells with the base.
+    pub comparisons: &'a [CellsComparison],
+}
+
+/// The comparison.
+pub fn compared_cells_document(compared: &ComparedCells<'_>) -> Document {
+    let mut document = without_doubts(compared);
+    document.reasons(doubts(compared));
+    document.titled("noisefloor compare")
+}
+
+/// The comparison without the doubts about its cells.
+pub(crate) fn without_doubts(compared: &ComparedCells<'_>) -> Document {
+    let mut document = Document::default();
+    document.add(inputs(compared.cells));
+    for (at, comparison) in compared.comparisons.iter().enumerate() {
+        let name = letter(at + 1);
+        document.heading(format!("{name} compared with A"));
+        document.add(table(&name, comparison).legend(if at == 0 { LEGEND } else { "" }));
+    }
+    let mut details = Document::default();
+    match compared.cells.iter().all(|cell| cell.mode == Mode::Exact) {
+        true => details.paragraph(EXACT),
+        false => document.paragraph(TIMED),
+    }
+    let metrics = compared.comparisons.iter().flat_map(|one| &one.metrics);
+    let keys = metrics.map(|one| one.metric.as_str());
+    details.append(metric_names::glossary(keys));
+    document.append(details.only_full());
+    document
+}
+
+/// The doubts about the cells.
+pub(crate) fn doubts(compared: &ComparedCells<'_>) -> impl Iterator<Item = Text> {
+    let named = compared.cells.iter().enumerate();
+    let named: Vec<(&Cell, String)> =
+        named.map(|(at, cell)| (cell, letter(at))).collect();
+    doubts_by_name(&named).into_iter().map(Text::from)
+}
+
+/// What the cells depend on.
+fn inputs(cells: &[Cell]) -> Table {
+    let inputs = |(at, cell): (usize, &Cell)| {
+        let [name, kernel, machine] =
+            [&cell.name, &cell.kernel, &cell.machine].map(Text::name);
+        let more = [cell.params.clone(), cell.settings.join(", ")];
+        let more = more.into_iter().filter(|more| !more.is_empty()).map(Text::command);
+        let inputs = text!("{} on {} ({})", name, kernel, machine);
+        [letter(at).into(), Text::join([inputs].into_iter().chain(more), "; ")]
+    };
+    Table::terms(cells.iter().enumerate().map(inputs))
+}
+
+fn table(other: &str, comparison: &CellsComparison) -> Table {
+    Table::of(&comparison.metrics)
+        .column(Column::name("metric", 10..=34), |one| metric_names::cell(&one.metric))
+        .numbers(["A", other], |one| {
+            one.values.map(|value| number::any(value, |value| exact(&one.metric, value)))
+        })
+        .number("difference", |one| number::any(one.difference, number::difference))
+        .number("", |one| number::any(one.difference_ppm, number::change))
+        .number("tolerance", |one| {
+            number::any(Some(one.tolerance).filter(|it| *it > 0.0), number::metric)
+        })
+        .table
+}
+
+/// All digits of a metric's value, with its unit.
+fn exact(metric: &str, value: f64) -> Text {
+    let unit = match metric_names::definition(metric).map(|about| about.unit) {
+        Some(Unit::Ns) => " ns",
+        Some(Unit::Ppm) => " ppm",
+        Some(Unit::Hz) => "/s",
+        Some(Unit::Instructions | Unit::Count) | None => "",
+    };
+    text!("{}{}", number::metric(value), unit)
+}
+
+#[derive(Serialize)]
+struct CellsJson<'a> {
+    cells: Vec<CellJson<'a>>,
+    comparisons: Vec<With<'a, CellsComparison>>,
+}
+
+#[derive(Serialize)]
+struct CellJson<'a> {
+    name: &'a str,
+    kernel: &'a str,
+    params: &'a str,
+    identity: &'a str,
+    doubts: Vec<Doubt>,
+}
+
+impl<'a> CellJson<'a> {
+    fn of(cell: &'a Cell) -> Self {
+        Self {
+            name: &cell.name,
+            kernel: &cell.kernel,
+            params: &cell.params,
+            identity: &cell.identity,
+            doubts: cell_doubts(cell),
+        }
+    }
+}
+
+/// The comparison as one JSON object.
+///
+/// # Errors
+/// None that is known: all fields can be written.
+pub fn compared_cells_json(compared: &ComparedCells<'_>) -> serde_json::Result<String> {
+    object(
+        "comparison",
+        CellsJson {
+            cells: compared.cells.iter().map(CellJson::of).collect(),
+            comparisons: numbered(compared.comparisons),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::example::cell::{self, NEW, OLD};
+    use crate::example::cells::timed_cells;
+    use crate::terminal::full_text;
+
+    fn report(cells: &[Cell]) -> String {
+        let other = |other| CellsComparison::of(&cells[0], other);
+        let comparisons: Vec<CellsComparison> = cells[1..].iter().map(other).collect();
+        full_text(&compared_cells_document(&ComparedCells {
+            cells,
+            comparisons: &comparisons,
+        }))
+    }
+
+    /// Check the report of exact cells, and that values of timed ones have units, and a caveat.
+    #[test]
+    fn kernels() {
+        let ticks = [&[(2336, 112), (2428, 8)][..], &[(2428, 100), (2520, 20)]];
+        let cells = [(OLD, 2584), (NEW, 2676)].into_iter().zip(ticks);
+        let cells: Vec<Cell> = cells
+            .map(|((kernel, gap), ticks)| {
+                cell::cell("other", kernel, cell::tick_cost(&[gap], ticks))
+            })
+            .collect();
+        assert_snapshot!(report(&cells));
+        let timed = report(&timed_cells());
+        assert!(timed.contains("Values of timed mode vary"), "{timed}");
+    }
+}

@@ -1,0 +1,314 @@
+//! `repeat`: the spread of each metric in each set of runs. Runs of programs are listed as in the export of
+//! hyperfine (`--export-json`, version 1.20) in JSON, too, so that scripts for that can read it.
+
+use std::collections::BTreeMap;
+
+use recording::Doubt;
+use serde::Serialize;
+use summary::{ProgramRun, RunSet, RunSpread, RunsDoubt};
+use units::Nanos;
+
+use crate::comparisons::doubts::doubts;
+use crate::comparisons::quantities::{self, CULPRITS, more};
+use crate::comparisons::{letter, runs, taken};
+use crate::document::Document;
+use crate::document::list::{Item, List};
+use crate::document::table::{Column, Table};
+use crate::document::text::{Text, text};
+use crate::json::object::object;
+use crate::{metric_names, number};
+
+/// The number of listed metrics of a set.
+const METRICS: usize = 24;
+
+/// Repeated runs of a measurement, in one set for each variant of the settings.
+#[derive(Debug, Clone, Copy)]
+pub struct RepeatedRuns<'a> {
+    /// The command line of the measurement.
+    pub measurement: &'a str,
+    /// The names of the variants.
+    pub variants: &'a [String],
+    /// The runs of each variant.
+    pub sets: &'a [RunSet],
+    /// Their folders; empty if the recordings are not saved.
+    pub folders: &'a [String],
+    /// The number of recordings that each folder had before.
+    pub known: &'a [u32],
+    /// The seed of the order of variants.
+    pub seed: u32,
+    /// Reasons not to trust all of them.
+    pub doubts: &'a [Doubt],
+}
+
+/// The sets.
+pub fn repeated_document(repeated: &RepeatedRuns<'_>) -> Document {
+    let mut document = Document::default();
+    for (at, set) in repeated.sets.iter().enumerate() {
+        document.append(section(repeated, at, set));
+    }
+    document.append(to_compare(repeated.folders));
+    document.append(method(repeated).only_full());
+    document.reasons(doubts(repeated.doubts, repeated.sets));
+    document
+}
+
+/// A set.
+fn section(repeated: &RepeatedRuns<'_>, at: usize, set: &RunSet) -> Document {
+    let mut document = Document::default();
+    let measurement = Text::command(repeated.measurement);
+    let title = text!("{} of {}{}", runs(set), measurement, taken(set));
+    document.heading(match repeated.variants {
+        [_] => title,
+        variants => text!("{}  {}: {}", letter(at), Text::name(&variants[at]), title),
+    });
+    if let (Some(folder), Some(known)) =
+        (repeated.folders.get(at), repeated.known.get(at))
+    {
+        let beside = match known {
+            0 => Text::default(),
+            known => text!(" beside {} from before", number::count((*known).into())),
+        };
+        document.paragraph(text!("Saved in {}{}", Text::name(folder), beside));
+    }
+    let spreads = set.spreads();
+    let legend = match at {
+        0 => {
+            "The true median is between \"from\" and \"to\" (95 %, from 6 runs on). \"spread\": half \
+             the difference of the quartiles, in percent of the median."
+        }
+        _ => "",
+    };
+    document.add(metrics(&spreads).legend(legend));
+    document.append(culprits(&set.culprit_spreads()).only_full());
+    document
+}
+
+fn metrics(spreads: &[RunSpread]) -> Table {
+    let listed = &spreads[..spreads.len().min(METRICS)];
+    let heads = ["median", "from", "to", "min", "max", "spread"];
+    let rows = listed.iter().map(|one| {
+        let value = |value: f64| Text::from(number::in_unit(value, one.unit));
+        let [from, to] = [0, 1].map(|bound| {
+            number::any(one.median_interval, |interval| value(interval[bound]))
+        });
+        let spread =
+            number::any(one.spread_ppm, |part| text!("±{}", number::ratio(part)));
+        let [median, min, max] = [one.median, one.min, one.max].map(value);
+        (&one.quantity, [median, from, to, min, max, spread])
+    });
+    let table = quantities::table(heads.map(Column::number), rows);
+    table.rest(more(spreads.len() - listed.len(), "more metrics"))
+}
+
+/// The share of their time that runs lost to each source of noise; empty if none was traced.
+fn culprits(spreads: &[RunSpread]) -> Document {
+    if spreads.is_empty() {
+        return Document::default();
+    }
+    let listed = &spreads[..spreads.len().min(CULPRITS)];
+    let rows = listed.iter().map(|one| {
+        let shares = [one.mean, one.median, one.min, one.max];
+        (&one.quantity, shares.map(|share| number::in_unit(share, one.unit).into()))
+    });
+    let heads = ["mean", "median", "min", "max"];
+    let table = quantities::table(heads.map(Column::number), rows);
+    quantities::culprits(table, spreads.len() - listed.len())
+}
+
+fn method(repeated: &RepeatedRuns<'_>) -> Document {
+    let mut document = Document::default();
+    document.paragraph(
+        "The bounds of a median are two of the values (order statistics), and the true median is \
+         between them with a probability of at least 95 %.",
+    );
+    if repeated.sets.len() > 1 {
+        document.paragraph(text!(
+            "The variants took turns in balanced random order ({}).",
+            Text::command(format!("--seed {}", repeated.seed))
+        ));
+    }
+    let spreads: Vec<RunSpread> =
+        repeated.sets.iter().flat_map(RunSet::spreads).collect();
+    let keys = spreads.iter().filter_map(|one| one.quantity.metric());
+    document.append(metric_names::glossary(keys));
+    document
+}
+
+/// The command that compares the sets; empty if they are not saved.
+fn to_compare(folders: &[String]) -> Document {
+    let (what, folders) = match folders {
+        [] => return Document::default(),
+        [one] => ("To compare with another set:", format!("{one} DIR")),
+        several => ("To compare:", several.join(" ")),
+    };
+    let item = Item::new(what).command(format!("noisefloor compare {folders}"));
+    let mut document = Document::default();
+    document.add(List::lines(vec![item]));
+    document
+}
+
+#[derive(Serialize)]
+struct RepeatedJson<'a> {
+    measurement: &'a str,
+    seed: u32,
+    sets: Vec<SetJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    results: Vec<ProgramJson<'a>>,
+    doubts: &'a [Doubt],
+}
+
+#[derive(Serialize)]
+struct SetJson<'a> {
+    variant: &'a str,
+    folder: Option<&'a String>,
+    runs: usize,
+    taken: &'a Option<[String; 2]>,
+    metrics: Vec<RunSpread>,
+    culprits: Vec<RunSpread>,
+    doubts: &'a [RunsDoubt],
+}
+
+impl<'a> SetJson<'a> {
+    fn of(runs: &RepeatedRuns<'a>, at: usize) -> Self {
+        let set = &runs.sets[at];
+        Self {
+            variant: &runs.variants[at],
+            folder: runs.folders.get(at),
+            runs: set.runs(),
+            taken: &set.taken,
+            metrics: set.spreads(),
+            culprits: set.culprit_spreads(),
+            doubts: &set.doubts,
+        }
+    }
+}
+
+/// The runs of a program as hyperfine exports them, in seconds.
+#[derive(Serialize)]
+struct ProgramJson<'a> {
+    command: &'a str,
+    mean: f64,
+    stddev: Option<f64>,
+    median: f64,
+    user: f64,
+    system: f64,
+    min: f64,
+    max: f64,
+    times: Vec<f64>,
+    exit_codes: Vec<u8>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parameters: BTreeMap<&'a str, &'a str>,
+    /// Not in hyperfine's: the times without interruptions.
+    net_times: Vec<Option<f64>>,
+}
+
+impl<'a> ProgramJson<'a> {
+    /// `None` without runs of a program.
+    fn of(variant: Option<&'a str>, set: &'a RunSet) -> Option<Self> {
+        let programs = &set.programs;
+        let times = set
+            .spreads()
+            .into_iter()
+            .find(|one| one.quantity.metric() == Some("run_ns"))?;
+        Some(Self {
+            command: &programs.first()?.command,
+            mean: seconds(times.mean),
+            stddev: times.stddev.map(seconds),
+            median: seconds(times.median),
+            user: ProgramRun::mean_secs(programs, |run| run.user_ns),
+            system: ProgramRun::mean_secs(programs, |run| run.system_ns),
+            min: seconds(times.min),
+            max: seconds(times.max),
+            times: programs.iter().map(|run| run.elapsed_ns.as_secs_f64()).collect(),
+            exit_codes: programs.iter().map(|run| run.exit_code).collect(),
+            parameters: variant.map(|name| ("settings", name)).into_iter().collect(),
+            net_times: programs
+                .iter()
+                .map(|run| run.net_ns.map(Nanos::as_secs_f64))
+                .collect(),
+        })
+    }
+}
+
+fn seconds(nanos: f64) -> f64 {
+    nanos / 1e9
+}
+
+/// Repeated runs as one JSON object.
+///
+/// # Errors
+/// None that is known: all fields can be written.
+pub fn repeated_json(runs: &RepeatedRuns<'_>) -> serde_json::Result<String> {
+    let named = runs.variants.iter().zip(runs.sets);
+    let is_named = runs.variants.len() > 1;
+    let result =
+        |(name, set)| ProgramJson::of(is_named.then_some(String::as_str(name)), set);
+    object(
+        "repeat",
+        RepeatedJson {
+            measurement: runs.measurement,
+            seed: runs.seed,
+            sets: (0..runs.sets.len()).map(|at| SetJson::of(runs, at)).collect(),
+            results: named.filter_map(result).collect(),
+            doubts: runs.doubts,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::Code;
+
+    use super::*;
+    use crate::example::sets::run_set;
+    use crate::example::{self, GUEST};
+    use crate::terminal::full_text;
+
+    const PERCENTS: [u64; 8] = [97, 98, 99, 100, 100, 101, 102, 140];
+
+    fn assert_fits(text: &str) {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+            assert_eq!(line.trim_end(), line);
+        }
+    }
+
+    /// Check the report of one set of traced runs that is saved.
+    #[test]
+    fn one_set() {
+        let recording = example::blamed(example::noise(GUEST, 1));
+        let text = full_text(&repeated_document(&RepeatedRuns {
+            measurement: "noise -c 0",
+            variants: &["current".to_owned()],
+            sets: &[run_set(&recording, &PERCENTS)],
+            folders: &["before".to_owned()],
+            known: &[2],
+            seed: 7,
+            doubts: &[],
+        }));
+        assert_fits(&text);
+        assert_snapshot!(text);
+    }
+
+    /// Check the report of two variants whose runs ended early.
+    #[test]
+    fn variants() {
+        let recording = example::noise(GUEST, 1);
+        let doubt = Doubt::new(Code::Interrupted, "ended early, after 5 runs");
+        let text = full_text(&repeated_document(&RepeatedRuns {
+            measurement: "noise -c 0",
+            variants: &["current".to_owned(), "preempt=full".to_owned()],
+            sets: &[
+                run_set(&recording, &[99, 100, 101]),
+                run_set(&recording, &[120, 121]),
+            ],
+            folders: &[],
+            known: &[],
+            seed: 7,
+            doubts: &[doubt],
+        }));
+        assert_fits(&text);
+        assert_snapshot!(text);
+    }
+}

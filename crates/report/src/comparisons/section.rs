@@ -1,0 +1,147 @@
+//! A set of runs, compared with the first.
+
+use stats::Conclusion;
+use summary::{Compared, Comparison};
+use units::{CpuSet, Ppm};
+
+use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::quantities::{self, CULPRITS};
+use crate::comparisons::verdict::{of_culprit, verdict};
+use crate::comparisons::{counted, first, letter, number_of};
+use crate::document::Document;
+use crate::document::table::{Column, Table};
+use crate::document::text::{Text, text};
+use crate::number;
+
+/// Of more metrics than this, only those with a difference are listed.
+const METRICS: usize = 24;
+/// The number of sources of noise that a sentence names.
+const NAMED: usize = 3;
+
+/// A set compared with the first.
+pub(crate) fn section(
+    compared: &ComparedSets<'_>,
+    other: usize,
+    comparison: &Comparison,
+) -> Document {
+    let name = letter(other);
+    let mut document = Document::default();
+    document.heading(format!("{name} compared with A"));
+    let legend = if other == 1 { legend(compared.smallest) } else { Text::default() };
+    match metrics(&name, &comparison.metrics) {
+        none if none.rows.is_empty() => {
+            document.paragraph(none.rest);
+            document.paragraph(legend);
+        }
+        table => document.add(table.legend(legend)),
+    }
+    let has_cpus = comparison.metrics.iter().any(|one| one.quantity.cpu().is_some());
+    for (set, cpus) in ["A", &name].into_iter().zip(&comparison.only_in) {
+        if has_cpus && !cpus.is_empty() {
+            let cpus: CpuSet = cpus.iter().copied().collect();
+            let only = text!("Not compared: CPUs {}, which only {} has.", &cpus, set);
+            document.paragraph(only);
+        }
+    }
+    if !comparison.culprits.is_empty() {
+        document.append(changed_culprits(&name, &comparison.culprits).only_screen());
+        document.append(culprits(&name, comparison).only_full());
+    } else if [0, other].iter().any(|set| compared.sets[*set].is_traced()) {
+        document.paragraph(
+            "Causes are not compared: single events were traced in one of both only.",
+        );
+    }
+    document
+}
+
+fn legend(smallest: Ppm) -> Text {
+    text!(
+        "Differences are in percent of A, with 95 % intervals. \"not enough data\": there may be a \
+         difference of {} or more ({}).",
+        number::share(smallest),
+        Text::command("--smallest")
+    )
+}
+
+/// The metrics of two sets.
+fn metrics(other: &str, all: &[Compared]) -> Table {
+    let is_listed = |one: &&Compared| all.len() <= METRICS || one.is_difference();
+    let listed: Vec<&Compared> = all.iter().filter(is_listed).take(METRICS).collect();
+    let columns = [
+        Column::number("A"),
+        Column::number(other),
+        Column::words("difference"),
+        Column::words(""),
+    ];
+    let rows = listed.iter().map(|one| {
+        let ([base, other], [verdict, more]) = (centers(one), verdict(one));
+        (&one.quantity, [base, other, verdict, more])
+    });
+    let table = quantities::table(columns, rows);
+    if listed.len() < all.len() { table.rest(rest(all, listed.len())) } else { table }
+}
+
+/// The medians or means of both sets.
+fn centers(compared: &Compared) -> [Text; 2] {
+    let print = |center| number::in_unit(center, compared.unit);
+    compared.centers.map(|center| number::any(center, print))
+}
+
+/// A sentence about the metrics that are not listed.
+fn rest(all: &[Compared], listed: usize) -> Text {
+    let count =
+        |is: fn(Conclusion) -> bool| all.iter().filter(|one| is(one.conclusion)).count();
+    let differing = all.iter().filter(|one| one.is_difference()).count();
+    let small = count(|it| matches!(it, Conclusion::NoLargerDifference { .. }));
+    let counts = [
+        (differing - listed, "more with a difference"),
+        (count(|it| it == Conclusion::Equal), "equal"),
+        (small, "without a difference of interest"),
+        (
+            count(|it| matches!(it, Conclusion::NotEnoughData { .. })),
+            "without enough data",
+        ),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, what)| text!("{} {}", number_of(*count), *what));
+    let counts = Text::join(counts, ", ");
+    text!("Other metrics (see {}): {}.", Text::command("--json"), counts)
+}
+
+/// The largest sources of noise that differ, in a sentence.
+fn changed_culprits(letter: &str, all: &[Compared]) -> Document {
+    let differing = all.iter().filter(|one| one.is_difference()).filter_map(|one| {
+        let (_, name) = one.quantity.culprit()?;
+        Some(text!("{} ({})", Text::name(name), of_culprit(letter, one)))
+    });
+    let named = first(NAMED, differing.collect(), ", ");
+    let mut document = Document::default();
+    if !named.is_empty() {
+        document.paragraph(text!("Sources of noise that differ: {}.", named));
+    }
+    document
+}
+
+/// The share of their time that all CPUs lost to each culprit.
+fn culprits(other: &str, comparison: &Comparison) -> Document {
+    let all = &comparison.culprits;
+    let listed = all.iter().enumerate();
+    let listed = listed.filter(|(at, one)| *at < CULPRITS || one.is_difference());
+    let listed: Vec<&Compared> = listed.map(|(_, one)| one).take(3 * CULPRITS).collect();
+    let columns =
+        [Column::number("A"), Column::number(other), Column::prose("difference")];
+    let rows = listed.iter().map(|one| {
+        let [base, center] = centers(one);
+        (&one.quantity, [base, center, of_culprit(other, one)])
+    });
+    let table = quantities::table(columns, rows);
+    let mut document = quantities::culprits(table, all.len() - listed.len());
+    if let small @ 1.. = comparison.small_culprits {
+        let sources = counted(small, "source", "sources");
+        document.paragraph(text!(
+            "{} with less than 1 % of the noise: not compared",
+            sources
+        ));
+    }
+    document
+}

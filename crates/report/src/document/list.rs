@@ -1,0 +1,79 @@
+//! Lists: lines, items, and steps with the commands that take them.
+
+use crate::document::text::Text;
+
+/// What stands before each item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// Nothing: each item is a line.
+    None,
+    /// A mark.
+    Bullet,
+    /// A number, from one.
+    Number,
+}
+
+/// A list.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct List {
+    pub(crate) lead: Lead,
+    pub(crate) items: Vec<Item>,
+}
+
+/// An item: paragraphs, and the command that does what they say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) paragraphs: Vec<Text>,
+    pub(crate) command: Option<String>,
+    /// A line that is not folded, such as a path.
+    pub(crate) verbatim: Option<String>,
+}
+
+impl List {
+    /// Lines without a mark.
+    pub(crate) fn lines(items: Vec<Item>) -> Self {
+        Self { lead: Lead::None, items }
+    }
+
+    /// Items with a mark each.
+    pub(crate) fn bullets(items: Vec<Item>) -> Self {
+        Self { lead: Lead::Bullet, items }
+    }
+
+    /// Numbered items.
+    pub(crate) fn numbered(items: Vec<Item>) -> Self {
+        Self { lead: Lead::Number, items }
+    }
+}
+
+impl Item {
+    /// An item of one paragraph.
+    pub(crate) fn new(text: impl Into<Text>) -> Self {
+        Self { paragraphs: vec![text.into()], ..Self::default() }
+    }
+
+    /// With another paragraph; an empty text adds none.
+    pub(crate) fn and(mut self, text: impl Into<Text>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.paragraphs.push(text);
+        }
+        self
+    }
+
+    /// With the command that does what the item says.
+    pub(crate) fn command(self, command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+
+    /// With a line that is not folded.
+    pub(crate) fn verbatim(self, line: impl Into<String>) -> Self {
+        Self { verbatim: Some(line.into()), ..self }
+    }
+}
+
+impl From<Text> for Item {
+    fn from(text: Text) -> Self {
+        Self::new(text)
+    }
+}

@@ -1,0 +1,222 @@
+//! A fact's value in words. Any JSON value is possible, under a key that ends with the unit; a few
+//! keys need an explanation.
+
+use serde_json::Value;
+use units::Nanos;
+
+use crate::document::text::{Figure, Text, text};
+use crate::number;
+
+/// Longer lists are cut; JSON has all items.
+const ITEMS_MAX: usize = 16;
+
+/// The fact's name in its group, in words: `rt_runtime_us` is `rt runtime`.
+pub(crate) fn label(name: &str) -> String {
+    match name {
+        "nohz_full" => return name.to_owned(),
+        "tsc_hz" => return "tsc rate".to_owned(),
+        _ => {}
+    }
+    let bare =
+        ["_ns", "_us", "_ms", "_hz"].iter().find_map(|unit| name.strip_suffix(unit));
+    bare.unwrap_or(name).replace('_', " ")
+}
+
+/// The value in words, in one line.
+pub(crate) fn words(key: &str, value: &Value) -> String {
+    Text::join(lines(key, value), "; ").to_string()
+}
+
+/// The value in words: of a list of sentences a text for each.
+pub(crate) fn lines(key: &str, value: &Value) -> Vec<Text> {
+    match value.as_array() {
+        Some(list) if key == "boot.inert" && !list.is_empty() => {
+            shown(list.iter().map(inert))
+        }
+        _ => vec![special(key, value).unwrap_or_else(|| plain(key, value))],
+    }
+}
+
+/// Values with an explanation.
+fn special(key: &str, value: &Value) -> Option<Text> {
+    let text = match key {
+        "tick.hz" => {
+            text!("{} a second (CONFIG_HZ)", Figure(value.as_u64()?.to_string()))
+        }
+        "tick.divider" => text!(
+            "{}: {}",
+            Text::command(format!("divider={}", value.get("asked")?.as_str()?)),
+            value.get("text")?.as_str()?
+        ),
+        "tick.mode" | "preempt.model" | "preempt.chosen" => {
+            explained(key, value.as_str()?)?.into()
+        }
+        "sched.rt_runtime_us" if value.as_i64() == Some(-1) => "no limit".into(),
+        "cpus.smt" => {
+            let is_active = value.get("active")?.as_bool()?;
+            let control = Text::name(value.get("control")?.as_str()?);
+            text!("{} ({})", if is_active { "active" } else { "not active" }, control)
+        }
+        "power.idle_states" => items(value.as_array()?.iter().map(idle_state), ", "),
+        "boot.parameters" => {
+            let all = value.as_array()?.iter().map(|parameter| plain(key, parameter));
+            Some(Text::join(all, " ")).filter(|all| !all.is_empty())?
+        }
+        "virt.hypervisor" if value.is_null() => "none (bare metal)".into(),
+        "cpus.cores" | "cpus.packages" | "cpus.nodes" => {
+            items(value.as_array()?.iter().map(|cpus| plain(key, cpus)), " | ")
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// A word with an explanation.
+fn explained(key: &str, word: &str) -> Option<&'static str> {
+    Some(match (key, word) {
+        ("tick.mode", "periodic") => "periodic: never stops",
+        ("tick.mode", "idle") => "idle: stops on idle CPUs",
+        ("tick.mode", "full") => {
+            "full: stops on idle CPUs, and on nohz_full CPUs with one task"
+        }
+        ("preempt.model", model) => return preemption(model),
+        ("preempt.chosen", "static") => "static: fixed at build time",
+        ("preempt.chosen", "default") => "default: set by the kernel configuration",
+        ("preempt.chosen", "boot") => "boot: preempt= on the command line",
+        ("preempt.chosen", "run_time") => "run time: set in debugfs",
+        _ => return None,
+    })
+}
+
+/// The preemption model, with an explanation.
+pub(crate) fn preemption(model: &str) -> Option<&'static str> {
+    Some(match model {
+        "none" => "none: kernel code is not preempted",
+        "voluntary" => "voluntary: at explicit preemption points",
+        "lazy" => "lazy: real-time tasks at once, others at the next tick",
+        "full" => "full: at once, except in critical sections",
+        "rt" => "rt: at once, even in most critical sections",
+        _ => return None,
+    })
+}
+
+fn plain(key: &str, value: &Value) -> Text {
+    match value {
+        Value::Null => "none".into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => quantity(key, number).into(),
+            None => Figure(number.to_string()).into(),
+        },
+        Value::String(text) if text.is_empty() => "none".into(),
+        Value::String(text) => Text::name(text),
+        Value::Array(list) => items(list.iter().map(|item| plain(key, item)), ", "),
+        Value::Object(map) => {
+            let named = |(name, value): (&String, &Value)| {
+                text!("{} {}", Text::name(name), plain(name, value))
+            };
+            items(map.iter().map(named), ", ")
+        }
+    }
+}
+
+fn quantity(key: &str, number: u64) -> Figure {
+    match key.rsplit('_').next() {
+        Some("ns") => number::duration(Nanos::from_nanos(number)),
+        Some("us") => number::duration(Nanos::from_micros(number)),
+        Some("ms") => number::duration(Nanos::from_millis(number)),
+        Some("hz") => number::frequency(number),
+        _ => Figure(number.to_string()),
+    }
+}
+
+fn idle_state(state: &Value) -> Text {
+    let name = state.get("name").and_then(Value::as_str).unwrap_or(number::UNKNOWN);
+    let latency = state.get("latency_us").and_then(Value::as_u64);
+    let exit = number::known(latency, |us| number::duration(Nanos::from_micros(us)));
+    let is_off = state.get("disabled").and_then(Value::as_bool) == Some(true);
+    let off = if is_off { ", disabled" } else { "" };
+    text!("{} (exit latency {}{})", Text::name(name), exit, off)
+}
+
+fn inert(inert: &Value) -> Text {
+    let part = |name: &str| inert.get(name).and_then(Value::as_str).unwrap_or_default();
+    text!("{}: {}", Text::command(part("parameter")), part("text"))
+}
+
+/// The items, with these separators.
+fn items(items: impl ExactSizeIterator<Item = Text>, between: &str) -> Text {
+    let shown = Text::join(shown(items), between);
+    if shown.is_empty() { "none".into() } else { shown }
+}
+
+/// The items, of many the first ones and how many are left out.
+fn shown(items: impl ExactSizeIterator<Item = Text>) -> Vec<Text> {
+    let left_out = items.len().saturating_sub(ITEMS_MAX);
+    let more = (left_out > 0).then(|| {
+        let left_out = Figure(left_out.to_string());
+        text!("and {} more (see {})", left_out, Text::command("--json"))
+    });
+    items.take(ITEMS_MAX).chain(more).collect()
+}
+
+/// A hypervisor's name in a sentence.
+pub(crate) fn hypervisor(name: &str) -> &str {
+    if name == "unnamed" { "an unnamed hypervisor" } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Check values with the unit in their key.
+    #[test]
+    fn units_come_from_the_key() {
+        for (key, value, text) in [
+            ("sched.base_slice_ns", json!(2_800_000), "2.8 ms"),
+            ("sched.rt_runtime_us", json!(950_000), "950 ms"),
+            ("sched.rt_runtime_us", json!(-1), "no limit"),
+            ("sched.rr_timeslice_ms", json!(100), "100 ms"),
+            ("sched.fair_server_runtime_ns", json!([50_000_000, 0]), "50 ms, 0 ns"),
+            ("clock.tsc_hz", json!(2_596_122_000_u64), "2.60 GHz"),
+            ("security.uid", json!(1000), "1000"),
+        ] {
+            assert_eq!(words(key, &value), text, "{key}");
+        }
+    }
+
+    /// Check that an empty list, set or option is "none", and a boolean "yes" or "no".
+    #[test]
+    fn empty_is_none() {
+        for value in [json!([]), json!(""), json!(null)] {
+            assert_eq!(words("cpus.isolated", &value), "none");
+        }
+        assert_eq!(words("irq.threaded", &json!(false)), "no");
+    }
+
+    /// Check that long lists are cut, with a remark.
+    #[test]
+    fn long_lists_are_cut() {
+        let cores: Vec<String> = (0..128).map(|n| format!("{n},{}", n + 128)).collect();
+        let text = words("cpus.cores", &json!(cores));
+        assert!(text.starts_with("0,128 | 1,129 | "), "{text}");
+        assert!(text.ends_with("and 112 more (see --json)"), "{text}");
+    }
+
+    /// Check the values that are structures.
+    #[test]
+    fn structures() {
+        let states = json!([
+            {"name": "C1", "latency_us": 2, "disabled": false},
+            {"name": "C6", "latency_us": 133, "disabled": true},
+        ]);
+        let text = "C1 (exit latency 2 µs), C6 (exit latency 133 µs, disabled)";
+        assert_eq!(words("power.idle_states", &states), text);
+        let smt = json!({"control": "on", "active": true});
+        assert_eq!(words("cpus.smt", &smt), "active (on)");
+        let divider = json!({"asked": "10", "effective_hz": 100, "text": "1000/10"});
+        assert_eq!(words("tick.divider", &divider), "divider=10: 1000/10");
+    }
+}

@@ -1,0 +1,138 @@
+//! The reports of recordings: a builder for each kind of measurement.
+
+pub(crate) mod calls;
+pub(crate) mod check;
+pub(crate) mod guests;
+pub(crate) mod imported;
+pub(crate) mod jitter;
+pub(crate) mod latency;
+pub(crate) mod nohz;
+pub(crate) mod noise;
+pub(crate) mod program;
+pub(crate) mod run;
+pub(crate) mod slices;
+pub(crate) mod ticks;
+pub(crate) mod wakers;
+
+use recording::{Body, Recording};
+use summary::Summary;
+
+use crate::document::Document;
+use crate::measurements::calls::calls;
+use crate::measurements::check::check;
+use crate::measurements::guests::guests;
+use crate::measurements::imported::imported;
+use crate::measurements::jitter::jitter;
+use crate::measurements::latency::latency;
+use crate::measurements::nohz::{nohz_stress, nohz_test};
+use crate::measurements::noise::noise;
+use crate::measurements::program::program;
+use crate::measurements::run::run;
+use crate::measurements::slices::slices;
+use crate::measurements::ticks::ticks;
+use crate::measurements::wakers::wakers;
+
+/// The report of a recording with this summary.
+pub fn recording_document(recording: &Recording, summary: &Summary) -> Document {
+    /// The summary as one of that kind; that of another recording is replaced.
+    macro_rules! own {
+        ($kind:ident) => {{
+            let Summary::$kind(own) = summary else {
+                debug_assert!(false, "the summary is that of another recording");
+                return recording_document(recording, &Summary::of(recording));
+            };
+            own
+        }};
+    }
+    let facts = &recording.facts;
+    let mut document = match &recording.body {
+        Body::Ticks { spec, series } => ticks(facts, spec, series, own!(Ticks)),
+        Body::Check { spec, series } => check(recording, spec, series, own!(Check)),
+        Body::Noise { spec, series } => noise(spec, series, own!(Noise)),
+        Body::Calls { series, .. } => calls(series, own!(Calls)),
+        Body::Latency { spec, .. } => latency(facts, spec, own!(Latency)),
+        Body::Run { spec, series } => run(spec, series, own!(Run)),
+        Body::Wakers { spec, .. } => wakers(spec, own!(Wakers)),
+        Body::NohzTest { .. } => nohz_test(own!(NohzTest)),
+        Body::NohzStress { .. } => nohz_stress(own!(NohzStress)),
+        Body::Jitter { spec, series } => jitter(facts, spec, series, own!(Jitter)),
+        Body::Slices { spec, series } => slices(spec, series, own!(Slices)),
+        Body::Guests { spec, .. } => guests(spec, own!(Guests)),
+        Body::Program { .. } => program(own!(Program)),
+        Body::Imported { spec, series } => {
+            imported(recording, spec, series, own!(Imported))
+        }
+    };
+    let mut doubts = Document::default();
+    doubts.doubts(&recording.doubts);
+    // The screen of `check` has them in one line.
+    let is_check = matches!(recording.body, Body::Check { .. });
+    document.append(if is_check { doubts.only_full() } else { doubts });
+    document.titled(format!("noisefloor {}, {}", recording.body.kind(), recording.taken))
+}
+
+/// The report of a recording, for tests.
+#[cfg(test)]
+pub(crate) fn text_of(recording: &Recording) -> String {
+    crate::terminal::full_text(&recording_document(recording, &Summary::of(recording)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{self, GUEST, METAL, MUTE, latency as latency_example};
+    use crate::terminal::full_text;
+    use crate::terminal::width::{folded, set_width};
+
+    fn all() -> Vec<Recording> {
+        let and_wide = |one: Recording| [one.clone(), example::wide(one)];
+        let mut all = Vec::new();
+        for (groups, counts) in [(GUEST, &[1, 5, 12][..]), (METAL, &[8]), (MUTE, &[1])] {
+            for &count in counts {
+                all.push(example::ticks(groups, count, 2));
+                all.push(example::noise(groups, count));
+                all.push(example::check(groups, count));
+                all.push(example::blamed(example::noise(groups, count)));
+                all.push(example::blamed(example::check(groups, count)));
+                all.push(example::blamed(example::wide(example::noise(groups, count))));
+                all.push(example::quiet(example::noise(groups, count)));
+                all.push(example::quiet(example::check(groups, count)));
+                all.push(example::wide(example::noise(groups, count)));
+                all.push(example::wide(example::check(groups, count)));
+            }
+        }
+        all.push(example::calls(GUEST));
+        all.push(latency_example::latency(GUEST, 30));
+        all.extend([GUEST, METAL].map(example::run));
+        all.push(example::wide(latency_example::latency(GUEST, 101)));
+        all.extend(and_wide(example::wakers(GUEST, 20)));
+        all.extend(and_wide(example::guests(GUEST, 2)));
+        all.extend(and_wide(example::jitter(GUEST)));
+        all.extend([example::slices(GUEST, true), example::slices(METAL, false)]);
+        all.push(example::ticks(GUEST, 101, 2));
+        all.push(example::wide(example::noise(GUEST, 101)));
+        all.push(example::check(GUEST, 101));
+        all
+    }
+
+    /// Check that no report is wider than the terminal or has trailing spaces, with one CPU or 101,
+    /// with wide numbers, and for a machine without known facts; and that a narrow one has the same
+    /// words.
+    #[test]
+    fn fits_the_terminal() {
+        let pages = || {
+            [GUEST, METAL, MUTE]
+                .map(|groups| full_text(&crate::facts_document(&example::facts(groups))))
+        };
+        for columns in [80, 40] {
+            set_width(columns);
+            for text in all().iter().map(text_of).chain(pages()) {
+                let text = folded(&text);
+                for line in text.lines() {
+                    assert!(line.chars().count() <= columns, "{line}");
+                    assert_eq!(line.trim_end(), line);
+                }
+            }
+        }
+    }
+}

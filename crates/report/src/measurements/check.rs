@@ -1,0 +1,299 @@
+//! The report of `check`: the verdict, OS noise of each CPU, its sources, and what to do; with
+//! `--full` also kernel settings, all sources, and findings with the next command to run.
+//!
+//! The default is one screen: 24 lines of 80 columns, if the CPUs are few.
+
+pub(crate) mod actions;
+pub(crate) mod findings;
+pub(crate) mod loss;
+pub(crate) mod machine;
+pub(crate) mod measured;
+pub(crate) mod sources;
+pub(crate) mod verdict;
+
+use facts::Facts;
+use recording::{CheckSeries, CheckSpec, Doubt, Recording};
+use summary::CheckSummary;
+
+use crate::document::Document;
+use crate::document::list::{Item, List};
+use crate::document::text::{Text, text};
+use crate::measurements::check::actions::{actions, to_do};
+use crate::measurements::check::findings::{FindingText, findings};
+use crate::measurements::check::machine::machine;
+use crate::measurements::check::measured::{measured, overview, title};
+use crate::measurements::check::sources::{sources, top_sources};
+use crate::measurements::check::verdict::{details, verdict};
+
+/// The number of listed CPUs on one screen: all of them, or of more those that lost most.
+const CPUS: usize = 8;
+const WORST_CPUS: usize = 5;
+/// The number of listed sources and actions; fewer on one screen, if there are many CPUs.
+const SOURCES: usize = 6;
+const ACTIONS: usize = 3;
+/// The lines of one screen that CPUs, sources, actions and doubts share. The other ten are those of
+/// the verdict (three), two heads, four empty lines, and the last line.
+const LINES: usize = 14;
+/// What a table of sources takes besides its rows: a head and an empty line.
+const HEAD: usize = 2;
+/// The lines of the sentence that there are no actions.
+const SENTENCE: usize = 2;
+/// A longer doubt is not quoted on one screen.
+const DOUBT: usize = 130;
+/// So many kinds of doubts are named.
+const KINDS: usize = 4;
+/// The width of a screen, and that of its list items.
+const WIDTH: usize = 80;
+const ITEM: usize = 75;
+/// The last line of one screen, after the option.
+const MORE: &str = " shows kernel settings, tick, all sources and findings";
+
+/// The report of `check`.
+pub(crate) fn check(
+    recording: &Recording,
+    spec: &CheckSpec,
+    series: &CheckSeries,
+    summary: &CheckSummary,
+) -> Document {
+    let facts = &recording.facts;
+    let room = Room::of(recording, summary);
+    let mut document = Document::default();
+    document.paragraph(verdict(&summary.verdict));
+    document.detail(details(&summary.verdict));
+    document.detail(title(spec, series, summary));
+    let measured = measured(spec, series, summary);
+    match summary.verdict.cpus {
+        0 => document.add(measured.legend("OS noise was not measured.")),
+        _ => document.add_or(measured, overview(summary, room.cpus)),
+    }
+    let split = summary.verdict.split.as_ref();
+    if let Some(split) = split.filter(|split| !split.groups.is_empty()) {
+        let top = |count| top_sources(split, count);
+        document.add_or(top(SOURCES), top(room.sources));
+    }
+    if summary.verdict.cpus > 0 {
+        let all = to_do(summary, actions(facts, summary));
+        document.add_or(all, to_do(summary, room.actions));
+    }
+    let mut full = machine(recording, summary);
+    full.append(sources(&summary.verdict, &summary.noise));
+    full.append(all_findings(facts, summary));
+    document.append(full.only_full());
+    let more = text!("{}{}", Text::command("--full"), MORE);
+    let last = doubt(&recording.doubts).into_iter().chain([more]);
+    document.footer(last);
+    document
+}
+
+/// What one screen has room for.
+struct Room {
+    cpus: usize,
+    sources: usize,
+    actions: Vec<Item>,
+}
+
+impl Room {
+    /// The CPUs first, then one action, then three sources, then the other actions, then more sources.
+    fn of(recording: &Recording, summary: &CheckSummary) -> Self {
+        let all = summary.noise.cpus.len();
+        let cpus = if all > CPUS { WORST_CPUS } else { all };
+        let is_cut = usize::from(cpus < all);
+        let doubt = doubt(&recording.doubts);
+        let used = cpus + is_cut + doubt.map_or(0, |doubt| lines(&doubt, WIDTH));
+        let mut left = LINES.saturating_sub(used);
+        let least = if summary.verdict.split.is_some() { 3 } else { 0 };
+        if least == 0 {
+            left += HEAD;
+        }
+        let mut actions = Vec::new();
+        for action in self::actions(&recording.facts, summary).into_iter().take(ACTIONS) {
+            let own = lines_of(&action);
+            if actions.is_empty() || left >= least + own {
+                left = left.saturating_sub(own);
+                actions.push(action);
+            }
+        }
+        if actions.is_empty() {
+            left = left.saturating_sub(SENTENCE);
+        }
+        Self { cpus, sources: left.clamp(2, SOURCES), actions }
+    }
+}
+
+/// The lines of an action: its text and its command.
+fn lines_of(action: &Item) -> usize {
+    let text = action.paragraphs.iter().map(|text| lines(text, ITEM));
+    text.sum::<usize>() + usize::from(action.command.is_some())
+}
+
+/// The lines of a text at most: a folded one ends before the width by the length of a word.
+fn lines(text: &Text, width: usize) -> usize {
+    match text.to_string().chars().count() {
+        length if length <= width => 1,
+        length => length.div_ceil(width - 15),
+    }
+}
+
+/// All doubts in one or two lines: the gravest in its words, or their kinds.
+fn doubt(doubts: &[Doubt]) -> Option<Text> {
+    let first = doubts.iter().find(|doubt| doubt.is_grave()).or(doubts.first())?;
+    let more = match doubts.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let text = first.text.as_str();
+    if text.chars().count() + more.len() <= DOUBT - "Doubt: .".len() {
+        return Some(text!("Doubt: {}{}.", text, more));
+    }
+    let mut names: Vec<String> = doubts.iter().filter_map(kind_of_doubt).collect();
+    names.dedup();
+    let others = names.len().saturating_sub(KINDS);
+    names.truncate(KINDS);
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    Some(text!("Doubts about these numbers: {}{}.", names.join(", "), others))
+}
+
+/// The kind of a doubt in words: `too short`.
+fn kind_of_doubt(doubt: &Doubt) -> Option<String> {
+    let code = serde_json::to_value(doubt.code).ok()?;
+    Some(code.as_str()?.replace('_', " "))
+}
+
+/// Findings, each with the next command to run.
+fn all_findings(facts: &Facts, summary: &CheckSummary) -> Document {
+    let item = |finding: FindingText| {
+        let action = finding.action.map(|action| action.sentence());
+        Item::new(finding.text).and(action).command(finding.next)
+    };
+    let mut document = Document::default();
+    document.heading("Findings, each with the next command to run");
+    document
+        .add(List::numbered(findings(facts, summary).into_iter().map(item).collect()));
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{Code, Culprit, CulpritKind, Thread, ThreadOwner};
+    use summary::Summary;
+
+    use super::*;
+    use crate::example::{self, GUEST, METAL, MUTE};
+    use crate::measurements::{recording_document, text_of};
+    use crate::terminal::screen_text;
+
+    /// Check `check` on a guest.
+    #[test]
+    fn check_on_a_guest() {
+        assert_snapshot!(text_of(&example::check(GUEST, 2)));
+    }
+
+    /// Check `check` on a machine with isolated CPUs and unknown values.
+    #[test]
+    fn check_with_isolated_cpus() {
+        assert_snapshot!(text_of(&example::quiet(example::check(METAL, 8))));
+    }
+
+    /// Check `check` if nothing is known.
+    #[test]
+    fn check_on_an_unknown_machine() {
+        assert_snapshot!(text_of(&example::quiet(example::check(MUTE, 1))));
+    }
+
+    /// Check that `check` reports the main sources of noise.
+    #[test]
+    fn check_that_is_blamed() {
+        assert_snapshot!(text_of(&example::blamed(example::check(GUEST, 2))));
+    }
+
+    fn screen(recording: &Recording) -> String {
+        let document = recording_document(recording, &Summary::of(recording));
+        screen_text(&document)
+    }
+
+    /// Check the report of one screen: traced and not, and on a quiet machine with many CPUs.
+    #[test]
+    fn one_screen() {
+        assert_snapshot!(screen(&example::blamed(example::check(GUEST, 2))));
+        assert_snapshot!(screen(&example::check(GUEST, 2)));
+        assert_snapshot!(screen(&example::blamed(example::quiet(example::check(
+            METAL, 8
+        )))));
+        assert_snapshot!(screen(&several(example::blamed(example::check(GUEST, 101)))));
+    }
+
+    /// Check that the full report has no block that others replace there.
+    #[test]
+    fn replaced() {
+        let check = example::blamed(example::check(GUEST, 2));
+        let replaced = ["--full shows", "idle ticks"];
+        assert!(replaced.iter().all(|words| screen(&check).contains(words)));
+        assert!(!replaced.iter().any(|words| text_of(&check).contains(words)));
+    }
+
+    /// The same recording, a part of which many programs and noisefloor itself have caused, and which
+    /// has many doubts.
+    fn several(mut recording: Recording) -> Recording {
+        for cpu in &mut recording.body.noise_mut().unwrap().cpus {
+            let Some(blamed) = &mut cpu.blamed else { continue };
+            for (at, share) in blamed.shares.iter_mut().enumerate().skip(1) {
+                if at % 3 == 0 {
+                    share.culprit = 4 + at / 3 % 9;
+                }
+            }
+            blamed.culprits.extend((0..9).map(|number| Culprit {
+                kind: CulpritKind::Thread,
+                name: format!("a-thread-of-program-{number}"),
+                thread: Some(Thread {
+                    tid: 4_194_000 + number,
+                    pid: 4_194_000,
+                    prio: 120,
+                    owner: Some(ThreadOwner::Program(format!("chromium-brows{number}"))),
+                    own: number == 0,
+                }),
+            }));
+            blamed.events.resize(blamed.culprits.len(), 9);
+        }
+        let reason =
+            "a reason that is as long as a reason can be, with a hint how to avoid it";
+        let codes = [Code::TooShort, Code::CpusLeftOut, Code::Untraced, Code::GapsLost];
+        let doubt = |code| Doubt::new(code, format!("{reason}; {reason}"));
+        recording.doubts.extend(codes.map(doubt));
+        recording
+    }
+
+    /// The first two seconds.
+    fn of_few_gaps(mut recording: Recording) -> Recording {
+        let noise = recording.body.noise_mut().unwrap();
+        noise.cpus.iter_mut().for_each(|cpu| cpu.gaps.truncate(500));
+        recording
+    }
+
+    /// Check that one screen has at most 24 lines of 80 columns, whatever was recorded.
+    #[test]
+    fn fits_one_screen() {
+        use example::{blamed, quiet, wide};
+        let changes: [fn(Recording) -> Recording; 8] = [
+            |check| check,
+            quiet,
+            wide,
+            |check| several(wide(quiet(check))),
+            blamed,
+            |check| blamed(quiet(check)),
+            |check| several(blamed(wide(check))),
+            |check| several(blamed(quiet(check))),
+        ];
+        let few = [GUEST, METAL, MUTE]
+            .into_iter()
+            .flat_map(|groups| [0, 1, 2, 5, 8].map(|count| (groups, count)));
+        let few = few.flat_map(|check| changes.map(|change| (check, change)));
+        let many = [((GUEST, 101), changes[0]), ((METAL, 101), changes[6])];
+        for ((groups, count), change) in few.chain(many) {
+            let text = screen(&change(of_few_gaps(example::check(groups, count))));
+            assert!(text.lines().count() <= 24, "{count}: {text}");
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(80), "{text}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! The findings of `check` in words: what was found, what can be done and when.
+
+use advise::{Action, CpuLoss, Rule, When};
+use facts::{Facts, Inert};
+use recording::StealClock;
+use serde::{Serialize, Serializer};
+use summary::{CheckSummary, LineSummary, TickMeaning, TickVerdict};
+use units::{Cpu, CpuSet, Nanos};
+
+use crate::document::text::{Text, text};
+use crate::measurements::check::loss::{hypervisor, loss};
+use crate::measurements::ticks::words::{self as tick_words, cpus};
+use crate::number::{self, ShareUnit};
+
+const NO_STEAL_CLOCK: &str = "It does not report steal time, so part of the loss may be due to \
+    the hypervisor.";
+
+/// A finding with its text; serialized, it is part of the JSON contract.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct FindingText {
+    #[serde(flatten)]
+    rule: Rule,
+    #[serde(serialize_with = "as_string")]
+    pub(crate) text: Text,
+    pub(crate) action: Option<ActionText>,
+    pub(crate) next: String,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct ActionText {
+    when: When,
+    #[serde(serialize_with = "as_string")]
+    text: Text,
+}
+
+fn as_string<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(text)
+}
+
+/// The findings about a machine, with their text.
+pub(crate) fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<FindingText> {
+    let render = |found: advise::Finding| FindingText {
+        text: sentences(facts, &found.rule),
+        action: found.action.as_ref().map(ActionText::new),
+        rule: found.rule,
+        next: found.next,
+    };
+    advise::findings(facts, summary).into_iter().map(render).collect()
+}
+
+impl ActionText {
+    fn new(action: &Action) -> Self {
+        let run = |cpu: &Cpu, options: &str| {
+            Text::command(format!("noisefloor run -c {cpu} {options} COMMAND"))
+        };
+        let text = match action {
+            Action::UseNohzFull(full) => {
+                text!("it stops on {} while one task runs there", cpus(full))
+            }
+            Action::SetNohzFull(others) => text!(
+                "{} stops it there while one task runs",
+                Text::command(format!("nohz_full={others}"))
+            ),
+            Action::NoNohzFull => "this kernel is built without CONFIG_NO_HZ_FULL, which \
+                                   stops the tick while one task runs"
+                .into(),
+            Action::OnlyCpu => "there is one CPU only, which must run everything".into(),
+            Action::RemoveParameter => {
+                "remove it, or set what is named in its place".into()
+            }
+            Action::Partition(cpu) => text!(
+                "{} keeps other programs off CPU {} while COMMAND runs (root)",
+                run(cpu, "--partition --require"),
+                *cpu
+            ),
+            Action::MoveIrqs(cpu) => {
+                text!("{} moves it to other CPUs (root)", run(cpu, "--irqs"))
+            }
+            Action::TryToMoveIrqs(cpu) => text!(
+                "{} moves it to other CPUs (root), or warns that the kernel sets its affinity \
+                 itself",
+                run(cpu, "--irqs")
+            ),
+            Action::FixedIrq => {
+                "the kernel sets the affinity of this IRQ itself (a managed or per-CPU IRQ)"
+                    .into()
+            }
+            Action::Host => {
+                "steal time depends on the host, not on settings of the guest".into()
+            }
+            Action::Isolcpus(others) => text!(
+                "{} keeps programs off {}",
+                Text::command(format!("isolcpus={others}")),
+                cpus(others)
+            ),
+        };
+        Self { when: action.when(), text }
+    }
+
+    pub(crate) fn sentence(&self) -> Text {
+        let when = match self.when {
+            When::Now => "Now",
+            When::Boot => "At boot",
+            When::Never => "Cannot be set",
+        };
+        text!("{}: {}.", when, self.text.clone())
+    }
+}
+
+fn sentences(facts: &Facts, rule: &Rule) -> Text {
+    match rule {
+        Rule::Tick { hz: _, idle, busy } => {
+            let idle = rates("While idle", facts, idle);
+            let busy = match busy.as_slice() {
+                [] => Text::default(),
+                busy => rates("While a busy loop runs", facts, busy),
+            };
+            text!("{}{}{}", tick(facts), idle, busy)
+        }
+        Rule::InertParameters { parameters } => inert_parameters(parameters),
+        Rule::Loss(None) => "OS noise was not measured.".into(),
+        Rule::Loss(Some(of)) => loss(of),
+        Rule::Interrupts { cpu, interrupt } => interrupts(*cpu, interrupt),
+        Rule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns } => {
+            let bounds = steal_min_ns.zip(*steal_ns);
+            let steal = steal_clock.then(|| steal(cpu.zip(bounds)));
+            let steal = steal.unwrap_or_else(|| NO_STEAL_CLOCK.into());
+            text!("This is a guest of {}. {}", hypervisor(name), steal)
+        }
+        Rule::IsolatedCpus { cpus, worst, worst_other } => {
+            isolated_cpus(cpus, *worst, *worst_other)
+        }
+        Rule::NoIsolatedCpus { online: _ } => {
+            "No CPU is isolated (isolcpus=, nohz_full=): all programs, interrupts and \
+             kernel threads may run on every CPU."
+                .into()
+        }
+        Rule::NeedsRoot { facts: 1 } => {
+            "1 fact about the kernel can be read by root only.".into()
+        }
+        Rule::NeedsRoot { facts } => text!(
+            "{} facts about the kernel can be read by root only.",
+            facts.to_string()
+        ),
+    }
+}
+
+fn inert_parameters(parameters: &[Inert]) -> Text {
+    let lead = match parameters.len() {
+        1 => "1 boot parameter has no effect.".to_owned(),
+        count => format!("{count} boot parameters have no effect. The first is"),
+    };
+    let first = parameters.first().map(|first| {
+        let parameter = Text::command(first.parameter.as_str());
+        text!(" {}: {}.", parameter, first.text.trim_end_matches('.'))
+    });
+    text!("{}{}", lead, first)
+}
+
+fn interrupts(cpu: Cpu, interrupt: &LineSummary) -> Text {
+    let number = match interrupt.is_device() {
+        true => format!(" (IRQ {})", interrupt.line),
+        false => String::new(),
+    };
+    text!(
+        "The most frequent interrupt other than the timer's was {}{}: {} times a second on CPU {}.",
+        Text::name(interrupt.name.as_str()),
+        number,
+        number::known(interrupt.rate_hz, number::bare_rate),
+        cpu,
+    )
+}
+
+/// The bounds of the largest steal time; `None` if it was not read.
+fn steal(most: Option<(Cpu, (Nanos, Nanos))>) -> Text {
+    match most {
+        None => "Steal time could not be read.".into(),
+        Some((_, (_, Nanos::ZERO))) => "There was no steal time.".into(),
+        Some((_, (Nanos::ZERO, StealClock::STEP))) => {
+            "No steal time was counted (/proc/stat, in steps of 10 ms).".into()
+        }
+        Some((cpu, (least, most))) => text!(
+            "The hypervisor took {} from CPU {} (steal time).",
+            number::bounds(least, most),
+            cpu
+        ),
+    }
+}
+
+fn isolated_cpus(
+    isolated: &CpuSet,
+    worst: Option<CpuLoss>,
+    other: Option<CpuLoss>,
+) -> Text {
+    let are = if isolated.len() == 1 { "is" } else { "are" };
+    let unit = ShareUnit::of([worst, other].map(|of| of.and_then(|of| of.noise_ppm)));
+    let lost =
+        |of: CpuLoss| text!("CPU {} lost most: {}", of.cpu, unit.known(of.noise_ppm));
+    let lost = match (worst.map(lost), other.map(lost)) {
+        (None, _) => "; none of them was measured.".into(),
+        (Some(worst), None) => text!(". Of these, {}.", worst),
+        (Some(worst), Some(other)) => {
+            text!(". Of these, {}; of the others, {}.", worst, other)
+        }
+    };
+    text!("{} {} isolated or nohz_full{}", cpus(isolated), are, lost)
+}
+
+/// The configured rate of the tick, and when it stops.
+fn tick(facts: &Facts) -> Text {
+    let release = facts.kernel.release.get();
+    let kernel = release.map_or_else(
+        || "this kernel".into(),
+        |release| text!("Linux {}", Text::name(release.as_str())),
+    );
+    let Some(rate) = tick_words::rate(facts) else {
+        return text!("The tick rate (CONFIG_HZ) of {} is unknown.", kernel);
+    };
+    let stops = facts.tick.mode.get().map_or_else(
+        || "When it stops is unknown".into(),
+        |mode| text!("It {}", tick_words::stops(facts, *mode)),
+    );
+    text!("The tick of {} interrupts a busy CPU {}. {}.", kernel, rate, stops)
+}
+
+/// The measured rates of timer interrupts: sentences for the two most important verdicts.
+fn rates(when: &str, facts: &Facts, verdicts: &[TickVerdict]) -> Text {
+    let known = verdicts.iter().filter(|verdict| verdict.meaning != TickMeaning::Unknown);
+    let sentence = |verdict: &TickVerdict| {
+        let (has, each) =
+            if verdict.cpus.len() > 1 { ("have", " each") } else { ("has", "") };
+        text!(
+            "{} {} {}{}. {}.",
+            cpus(&verdict.cpus),
+            has,
+            tick_words::rates(verdict),
+            each,
+            tick_words::words(verdict, facts)
+        )
+    };
+    let sentences = Text::join(known.take(2).map(sentence), " ");
+    match sentences.is_empty() {
+        true => text!(" {}, timer interrupts could not be counted.", when),
+        false => text!(" {}, {}", when, sentences),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use recording::Body;
+
+    use super::*;
+    use crate::example::{self, GUEST, METAL, MUTE};
+
+    fn found(recording: &recording::Recording) -> Vec<FindingText> {
+        let Body::Check { series, .. } = &recording.body else { return Vec::new() };
+        findings(&recording.facts, &CheckSummary::of(series))
+    }
+
+    pub(crate) fn finding(recording: &recording::Recording, code: &str) -> String {
+        let has_code = |finding: &FindingText| {
+            serde_json::to_value(finding).unwrap()["code"] == code
+        };
+        found(recording).into_iter().find(has_code).unwrap().text.to_string()
+    }
+
+    /// Check that there are two to seven findings, each a sentence with a command that exists,
+    /// whatever is known.
+    #[test]
+    fn two_to_seven() {
+        for groups in [GUEST, METAL, MUTE] {
+            for count in [0, 1, 8, 40] {
+                let plain = example::check(groups, count);
+                for recording in
+                    [plain.clone(), example::quiet(plain.clone()), example::wide(plain)]
+                {
+                    let found = found(&recording);
+                    assert!((2..=7).contains(&found.len()), "{count}: {found:?}");
+                    for finding in found {
+                        assert!(finding.text.to_string().ends_with('.'), "{finding:?}");
+                        let tools = [
+                            "noisefloor ",
+                            "sudo noisefloor ",
+                            "cat /proc/",
+                            "grep ",
+                            "ps ",
+                            "vmstat",
+                        ];
+                        let is_tool = |tool: &&str| finding.next.starts_with(*tool);
+                        assert!(tools.iter().any(is_tool), "{finding:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn noisy(
+        change: impl Fn(&mut recording::CpuNoise),
+    ) -> recording::Recording {
+        let mut recording = example::check(GUEST, 2);
+        if let Body::Check { series, .. } = &mut recording.body {
+            series.noise.cpus.iter_mut().for_each(change);
+        }
+        recording
+    }
+
+    /// Check that a hypervisor without a steal clock differs from one without steal time.
+    #[test]
+    fn steal() {
+        let taken = finding(&example::check(GUEST, 2), "hypervisor");
+        assert!(taken.contains("took 10 ms to 30 ms from CPU 1"), "{taken}");
+        let none = noisy(|cpu| cpu.proc.steal_ns = Some(Nanos::ZERO));
+        assert!(finding(&none, "hypervisor").contains("No steal time was counted"));
+        // The traced clock is the only source, here and in the table above.
+        let traced = |at_least, at_most| {
+            let mut recording = example::blamed(none.clone());
+            let noise = recording.body.noise_mut().unwrap();
+            noise.cpus[1].blamed.as_mut().unwrap().steal = Some(recording::Steal {
+                clock: StealClock::Paravirt,
+                at_least_ns: Nanos::from_micros(at_least),
+                at_most_ns: Nanos::from_micros(at_most),
+                unexplained_max_ns: Nanos::ZERO,
+            });
+            noise.cpus[0].blamed.as_mut().unwrap().steal = Some(recording::Steal {
+                clock: StealClock::Paravirt,
+                at_least_ns: Nanos::ZERO,
+                at_most_ns: Nanos::ZERO,
+                unexplained_max_ns: Nanos::ZERO,
+            });
+            (finding(&recording, "hypervisor"), crate::measurements::text_of(&recording))
+        };
+        let (found, text) = traced(4_700, 4_730);
+        let words = "took 4.7 ms to 4.73 ms from CPU 1";
+        assert!(found.contains(words), "{found}");
+        assert!(text.contains("4.7 ms to 4.73 ms of steal time"), "{text}");
+        let (found, text) = traced(0, 0);
+        assert!(found.contains("There was no steal time"), "{found}");
+        assert!(!text.contains(" of steal time"), "{text}");
+        let silent = GUEST.replace("\"steal_clock\": true", "\"steal_clock\": false");
+        let text = finding(&example::check(&silent, 2), "hypervisor");
+        assert!(text.contains("does not report steal time"), "{text}");
+    }
+}

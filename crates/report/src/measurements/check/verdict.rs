@@ -1,0 +1,171 @@
+//! The verdict of `check` in sentences: what is lost, to what, and what that means for programs.
+
+use advise::State;
+use summary::{Consequences, Group, LossCategory, Split, TimePart, Verdict};
+use units::Ppm;
+
+use crate::document::text::{Figure, Text, text};
+use crate::number::{self, ShareUnit};
+
+/// The details name this many programs, of those that used at least this share.
+const NAMED: usize = 3;
+const NAMED_FROM: Ppm = Ppm::new(1_000.0);
+/// The verdict names this many parts of the loss, of those that are at least this share of it.
+const PARTS: usize = 3;
+const PARTS_FROM: f64 = 0.01;
+
+/// Two sentences, of at most three lines; empty if no CPU was measured.
+pub(crate) fn verdict(verdict: &Verdict) -> Text {
+    if verdict.cpus == 0 {
+        return Text::default();
+    }
+    let state = match State::of(verdict) {
+        Some(State::Busy) => "Busy: ",
+        Some(State::Quiet) => "Quiet: ",
+        None => "",
+    };
+    let (cpus, their) = match verdict.cpus {
+        1 => ("1 CPU".to_owned(), "its"),
+        cpus => (format!("{cpus} CPUs"), "their"),
+    };
+    let unit = unit(verdict);
+    let to = match &verdict.split {
+        Some(split) => parts(split, verdict.lost, unit),
+        None => verdict
+            .threads
+            .map(|threads| text!(" ({} to other threads)", unit.known(threads.ppm)))
+            .into(),
+    };
+    text!(
+        "{}{} lost {} of {} time{}. {}",
+        state,
+        cpus,
+        unit.known(verdict.lost.ppm),
+        their,
+        to,
+        consequences(&verdict.consequences)
+    )
+}
+
+/// All shares are parts of the loss, and at most as large.
+fn unit(verdict: &Verdict) -> ShareUnit {
+    ShareUnit::of([verdict.lost.ppm, verdict.threads.and_then(|part| part.ppm)])
+}
+
+/// The largest parts of the loss, as the end of a sentence.
+fn parts(split: &Split, lost: TimePart, unit: ShareUnit) -> Text {
+    let mut parts = [
+        (split.programs, "to other programs"),
+        (split.kernel, "to the kernel"),
+        (split.hypervisor, "to the hypervisor"),
+        (split.unexplained, "to unknown causes"),
+        (split.own, "to noisefloor itself"),
+    ];
+    parts.sort_by_key(|(part, _)| std::cmp::Reverse(part.ns));
+    let least = lost.ns.as_secs_f64() * PARTS_FROM;
+    let is_large = |(part, _): &&(TimePart, &str)| {
+        !part.ns.is_zero() && part.ns.as_secs_f64() >= least
+    };
+    let named = parts.iter().filter(is_large).take(PARTS);
+    let named = named.map(|(part, to)| text!("{} {}", unit.known(part.ppm), *to));
+    let named = Text::join(named, ", ");
+    if named.is_empty() { named } else { text!(": {}", named) }
+}
+
+/// What that means for a program.
+fn consequences(of: &Consequences) -> Text {
+    let job = number::duration(of.job_ns);
+    let unit = ShareUnit::of([of.job_hit_ppm, of.benchmark_spread_ppm]);
+    let hit = match of.job_hit_ppm {
+        Some(hit) => text!(
+            "A job of {} is interrupted with a probability of {}",
+            job,
+            unit.print(hit)
+        ),
+        None => text!(
+            "The run was too short to estimate how often a job of {} is interrupted",
+            job
+        ),
+    };
+    let benchmark = of.benchmark_spread_ppm.map(|spread| {
+        let length = number::duration(of.benchmark_ns);
+        let spread = Figure::from(format!("±{}", unit.print(spread)));
+        text!("; a benchmark of {} varies by {}", length, spread)
+    });
+    text!("{}{}.", hit, benchmark)
+}
+
+/// What the verdict does not say; empty if no CPU was measured.
+pub(crate) fn details(verdict: &Verdict) -> Text {
+    let parts = match &verdict.split {
+        _ if verdict.cpus == 0 => return Text::default(),
+        Some(split) => all_parts(split, unit(verdict)),
+        None => text!(
+            "{}: tracing them needs root, or CAP_BPF and CAP_PERFMON.",
+            match verdict.threads {
+                Some(_) =>
+                    "The time of other threads is that of /proc. Other causes are unknown",
+                None => "The causes are unknown",
+            }
+        ),
+    };
+    Text::join([parts, steps(&verdict.consequences)], " ")
+}
+
+/// All parts of the loss, with the programs that used most.
+fn all_parts(split: &Split, unit: ShareUnit) -> Text {
+    let at_most = split.hypervisor_max.filter(|most| !most.ns.is_zero());
+    let at_most = at_most.map(|most| {
+        let most = unit.known(most.ppm);
+        text!(" (of which at most {} may be the hypervisor, too)", most)
+    });
+    let own = match split.own.ns.is_zero() {
+        true => Text::default(),
+        false => text!("; {} was noisefloor itself", unit.known(split.own.ppm)),
+    };
+    text!(
+        "Of the time, {} was lost to other programs{}, {} to the kernel, {} to the hypervisor; {} is \
+         unexplained{}{}.",
+        unit.known(split.programs.ppm),
+        programs(split, unit),
+        unit.known(split.kernel.ppm),
+        unit.known(split.hypervisor.ppm),
+        unit.known(split.unexplained.ppm),
+        at_most,
+        own,
+    )
+}
+
+/// ` (rustc, 12 threads: 41.9 %; 3 more)`.
+fn programs(split: &Split, unit: ShareUnit) -> Text {
+    let programs = split.groups_of(LossCategory::Programs).groups;
+    let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
+    let named = programs.iter().filter(is_large).take(NAMED);
+    let mut named: Vec<Text> = named.map(|group| program(group, unit)).collect();
+    if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
+        named.push(format!("{more} more").into());
+    }
+    let named = Text::join(named, "; ");
+    if named.is_empty() { named } else { text!(" ({})", named) }
+}
+
+fn program(group: &Group, unit: ShareUnit) -> Text {
+    let threads = match group.threads {
+        1 => String::new(),
+        threads => format!(", {threads} threads"),
+    };
+    let name = Text::name(group.name.as_str());
+    text!("{}{}: {}", name, threads, unit.known(group.part.ppm))
+}
+
+/// The consequence for parallel programs; empty if it is unknown.
+fn steps(of: &Consequences) -> Text {
+    of.step_ns.map(|step| {
+        text!(
+            "If {} such CPUs wait for the slowest after each step of {}, a step takes {}.",
+            number::count(of.nodes.into()),
+            number::duration(of.job_ns),
+            number::duration(step)
+        )
+    }).into()
+}

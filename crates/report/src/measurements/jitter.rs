@@ -1,0 +1,213 @@
+//! The report of `jitter`: the plan, and the variation of the workload's run time. The plan is a document
+//! of its own, which is printed before a run, above the progress.
+
+pub(crate) mod live;
+
+use facts::{Facts, Why};
+use recording::{Doubt, JitterPlan, JitterSeries, JitterSpec, Workload};
+use stats::Distribution;
+use summary::JitterSummary;
+use units::{Cpu, LengthUnit, Nanos, TscHz};
+
+use crate::document::Document;
+use crate::document::table::{Cell, Column, Table, cells};
+use crate::document::text::{Figure, Text, text};
+use crate::measurements::noise::proc_counters::counters;
+use crate::measurements::ticks::words as tick_words;
+use crate::number;
+
+pub(crate) fn jitter(
+    facts: &Facts,
+    spec: &JitterSpec,
+    series: &JitterSeries,
+    summary: &JitterSummary,
+) -> Document {
+    let mut document = jitter_plan(facts, spec, &series.plan);
+    document.append(jitter_results(summary, series, &[]));
+    document
+}
+
+/// The plan of a run.
+pub fn jitter_plan(facts: &Facts, spec: &JitterSpec, plan: &JitterPlan) -> Document {
+    let class = spec.fifo.map_or_else(
+        || "ordinary task".to_owned(),
+        |priority| format!("real-time priority {priority} (SCHED_FIFO)"),
+    );
+    let mut document = Document::default();
+    document.paragraph(
+        "Jitter: the time of a test's slowest loop minus that of its fastest; a loop is one \
+         execution of the workload",
+    );
+    document.add(Table::terms([
+        cells!["workload", workload(&spec.workload)],
+        cells!["CPU", text!("{}, {}", spec.cpu, class)],
+        cells!["tick", tick(facts, spec.cpu)],
+        cells!["tests", amount(plan)],
+    ]));
+    document
+}
+
+/// Whether timer interrupts are a part of the jitter.
+fn tick(facts: &Facts, cpu: Cpu) -> Text {
+    let not_full = || {
+        let rate = tick_words::rate(facts);
+        text!(
+            "interrupts the workload{}, which is part of the jitter: CPU {} is not nohz_full",
+            rate.map(|rate| text!(" {}", rate)),
+            cpu
+        )
+    };
+    match facts.tick.nohz_full.value() {
+        Ok(cpus) if cpus.contains(cpu) => {
+            text!("stops while the workload runs: CPU {} is nohz_full", cpu)
+        }
+        Ok(_) => not_full(),
+        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
+            not_full()
+        }
+        Err(unknown) => {
+            let why = unknown.to_string();
+            text!("unknown whether CPU {} is nohz_full: {}", cpu, why)
+        }
+    }
+}
+
+fn amount(plan: &JitterPlan) -> Text {
+    let loops = match plan.loops {
+        1 => "1 loop".into(),
+        loops => text!("{} loops", number::count(loops.into())),
+    };
+    let tests = match (plan.tests, plan.duration_ns) {
+        (Some(1), _) => text!("1 of {}", loops),
+        (Some(tests), _) => text!("{} of {} each", number::count(tests.into()), loops),
+        (None, duration) => {
+            text!("{} each, for {}", loops, number::known(duration, number::duration))
+        }
+    };
+    text!("{}; a loop takes about {}", tests, number::duration(plan.loop_ns))
+}
+
+fn workload(workload: &Workload) -> Text {
+    let about = match workload {
+        Workload::Tif => "random reads and writes in an array of 1 KB",
+        Workload::Memory(_) => "random pointer chasing in a buffer of this size",
+        Workload::Compute => "arithmetic in registers",
+        Workload::Syscall => "minimal system calls",
+        Workload::Exec(_) => "the function of this library",
+    };
+    text!("{}: {}", Text::name(workload.to_string()), about)
+}
+
+fn unit_text(unit: LengthUnit) -> &'static str {
+    match unit {
+        LengthUnit::Ns => "nanoseconds",
+        LengthUnit::Ticks => "TSC cycles",
+    }
+}
+
+fn length(unit: LengthUnit, length: u64) -> Figure {
+    match unit {
+        LengthUnit::Ns => number::duration(Nanos::from_nanos(length)),
+        LengthUnit::Ticks => number::short_count(length),
+    }
+}
+
+/// The results of a run and its doubts, below its plan.
+pub fn jitter_results(
+    summary: &JitterSummary,
+    series: &JitterSeries,
+    doubts: &[Doubt],
+) -> Document {
+    let mut document = Document::default();
+    document.paragraph(text!(
+        "Measured in {}{}",
+        number::duration(summary.elapsed_ns),
+        unit(summary.unit, series.clock_hz)
+    ));
+    document.add(lengths(summary));
+    let counters = counters(&[(summary.cpu, &summary.proc)], "", true);
+    document.append(counters.only_full());
+    document.doubts(doubts);
+    document
+}
+
+fn unit(unit: LengthUnit, clock: TscHz) -> Text {
+    match unit {
+        LengthUnit::Ns => Text::default(),
+        LengthUnit::Ticks => {
+            text!(", in {} ({})", unit_text(unit), number::frequency(clock.get()))
+        }
+    }
+}
+
+fn lengths(summary: &JitterSummary) -> Table {
+    let heads = ["count", "min", "median", "mean", "p99", "max"].map(Column::number);
+    let mut table = Table::new([Column::words("")].into_iter().chain(heads));
+    let cell = |value| number::any(value, |value| length(summary.unit, value)).into();
+    let mut row = |of: &str, count, lengths: [Option<u64>; 5]| {
+        let lengths = lengths.map(cell);
+        let head = cells![of, number::short_count(count)];
+        table.row(head.into_iter().chain::<[Cell; 5]>(lengths));
+    };
+    let Distribution { max, min, mean, p50, p99, .. } = summary.jitter;
+    row("jitter of a test", summary.tests, [min, p50, mean, p99, max]);
+    let Distribution { max, min, mean, .. } = summary.loop_time;
+    row("time of a loop", summary.loops_all, [min, None, mean, None, max]);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{Body, Recording};
+
+    use super::*;
+    use crate::example::{self, GUEST};
+    use crate::measurements::text_of;
+
+    fn spec(recording: &mut Recording) -> (&mut JitterSpec, &mut JitterSeries) {
+        let Body::Jitter { spec, series } = &mut recording.body else { panic!() };
+        (spec, series)
+    }
+
+    /// Check `jitter` without options.
+    #[test]
+    fn jitter_of_a_guest() {
+        assert_snapshot!(text_of(&example::jitter(GUEST)));
+    }
+
+    /// Check `jitter` in TSC cycles, of a library, with a number of tests, none of them complete.
+    #[test]
+    fn jitter_in_ticks() {
+        let mut recording = example::jitter(GUEST);
+        let (spec, series) = spec(&mut recording);
+        spec.unit = LengthUnit::Ticks;
+        spec.workload = "exec:/a/very/long/path/to/the/users/own/library/of/workloads/\
+                         libworkload.so"
+            .parse()
+            .unwrap();
+        (spec.fifo, series.plan.duration_ns) = (None, None);
+        (spec.tests, series.plan.tests) = (Some(1), Some(1));
+        series.tests.clear();
+        assert_snapshot!(text_of(&recording));
+    }
+
+    /// Check the amounts of tests and loops.
+    #[test]
+    fn amounts() {
+        let plan = |tests, seconds: Option<u64>, loops| {
+            let duration_ns = seconds.map(Nanos::from_secs);
+            amount(&JitterPlan {
+                loops,
+                tests,
+                duration_ns,
+                loop_ns: Nanos::from_micros(1),
+            })
+        };
+        assert_eq!(plan(Some(1), None, 1), "1 of 1 loop; a loop takes about 1 µs");
+        let expected = "20 of 1000 loops each; a loop takes about 1 µs";
+        assert_eq!(plan(Some(20), None, 1000), expected);
+        let expected = "12,345 loops each, for 60 s; a loop takes about 1 µs";
+        assert_eq!(plan(None, Some(60), 12_345), expected);
+    }
+}

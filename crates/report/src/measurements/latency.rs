@@ -1,0 +1,168 @@
+//! The report of `latency`: timer wake-up latency by CPU, and below it what a sample includes. Of
+//! many CPUs, only those with the highest latencies are listed.
+
+pub(crate) mod idle_states;
+
+use std::cmp::Reverse;
+
+use facts::Facts;
+use recording::LatencySpec;
+use summary::{CpuLatencySummary, LatencySummary, tick_hz};
+use units::Nanos;
+
+use crate::document::Document;
+use crate::document::table::Table;
+use crate::document::text::{Text, text};
+use crate::measurements::latency::idle_states::idle_states;
+use crate::measurements::ticks::words::cpus;
+use crate::number;
+
+/// Of more CPUs than this, only [`WORST`] are listed.
+const LISTED: usize = 24;
+const WORST: usize = 16;
+
+pub(crate) fn latency(
+    facts: &Facts,
+    spec: &LatencySpec,
+    summary: &LatencySummary,
+) -> Document {
+    let mut document = Document::default();
+    document.paragraph(title(spec, summary));
+    document.add(table(summary));
+    document.detail(slack(spec, summary));
+    document.detail(idle_states(facts, summary));
+    document.detail(low_resolution(facts));
+    document.paragraph(steal(summary));
+    document
+}
+
+fn title(spec: &LatencySpec, summary: &LatencySummary) -> Text {
+    let elapsed = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
+    text!(
+        "Timer wake-up latency of {} on {}: {} every {} for {}.",
+        class(spec.fifo),
+        cpus(&spec.cpus),
+        spec.timer.name(),
+        number::duration(spec.interval_ns),
+        number::measured(elapsed, spec.duration_ns),
+    )
+}
+
+/// The scheduling class.
+pub(crate) fn class(fifo: Option<u8>) -> String {
+    fifo.map_or_else(
+        || "an ordinary task".to_owned(),
+        |priority| format!("a real-time task (SCHED_FIFO, priority {priority})"),
+    )
+}
+
+/// All CPUs, or of too many those with the highest maximum.
+fn worst(summary: &LatencySummary) -> Vec<&CpuLatencySummary> {
+    let mut cpus: Vec<&CpuLatencySummary> = summary.cpus.iter().collect();
+    if cpus.len() > LISTED {
+        cpus.sort_by_key(|cpu| (Reverse(cpu.late_ns.max), cpu.cpu));
+        cpus.truncate(WORST);
+    }
+    cpus
+}
+
+/// A sentence about the CPUs that are not listed; empty if all are.
+fn left_out(summary: &LatencySummary, listed: usize) -> Text {
+    let mut highest: Vec<Option<Nanos>> =
+        summary.cpus.iter().map(|cpu| cpu.late_ns.max).collect();
+    highest.sort_by_key(|late| Reverse(*late));
+    let Some(next) = highest.get(listed) else { return Text::default() };
+    text!(
+        "These CPUs have the highest latencies; on {} more CPUs the maximum is {} or less (see \
+         --json).",
+        (highest.len() - listed).to_string(),
+        number::any(*next, number::duration),
+    )
+}
+
+fn table(summary: &LatencySummary) -> Table {
+    let listed = worst(summary);
+    Table::of(&listed)
+        .number("CPU", |cpu| cpu.cpu.to_string())
+        .number("samples", |cpu| number::count(cpu.samples))
+        .number("missed", |cpu| number::short_count(cpu.missed))
+        .numbers(["min", "median", "mean", "p99", "p99.9", "max"], |cpu| {
+            let late = cpu.late_ns;
+            [late.min, late.p50, late.mean, late.p99, late.p99_9, late.max]
+                .map(|late| number::any(late, number::duration))
+        })
+        .table
+        .rest(left_out(summary, listed.len()))
+        .legend(legend(summary))
+}
+
+fn legend(summary: &LatencySummary) -> Text {
+    let clock = summary.cpus.iter().map(|cpu| cpu.clock_ns).max();
+    text!(
+        "Each timer expiry is a sample: the time from the expiry until the thread has read the \
+         clock ({} of it). \"missed\": expiries while the thread was late for an earlier one; \
+         they are samples, too, and end with the same reading.",
+        number::any(clock, number::duration)
+    )
+}
+
+fn slack(spec: &LatencySpec, summary: &LatencySummary) -> Text {
+    let slack = summary.cpus.iter().map(|cpu| cpu.slack_ns).max().unwrap_or(Nanos::ZERO);
+    if slack.is_zero() {
+        return Text::default();
+    }
+    text!(
+        "Up to {} of each sample is timer slack: to save interrupts, the kernel may delay the \
+         {} of an ordinary task by this much. A timerfd ({}) and real-time tasks ({}) have no \
+         slack.",
+        number::duration(slack),
+        spec.timer.name(),
+        Text::command("--timer timerfd"),
+        Text::command("--fifo"),
+    )
+}
+
+fn low_resolution(facts: &Facts) -> Text {
+    match (facts.tick.high_res.get(), tick_hz(facts)) {
+        (Some(false), Some(hz)) => text!(
+            "This kernel has no high-resolution timers: timers expire at ticks only, {} times per \
+             second.",
+            hz.get().to_string()
+        ),
+        _ => Text::default(),
+    }
+}
+
+/// The steal time of the CPU that has the most, if any.
+fn steal(summary: &LatencySummary) -> Text {
+    let all = summary.cpus.iter().filter_map(|cpu| Some((cpu.proc.steal_ns?, cpu.cpu)));
+    match all.max_by_key(|(steal, cpu)| (*steal, Reverse(*cpu))) {
+        Some((most, cpu)) if !most.is_zero() => text!(
+            "Steal time of CPU {} during the measurement: {}.",
+            cpu,
+            number::duration(most)
+        ),
+        _ => Text::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use crate::example::latency as latency_example;
+    use crate::example::{self, GUEST, METAL};
+    use crate::measurements::text_of;
+
+    /// Check `latency` of ordinary tasks in a guest.
+    #[test]
+    fn latency_of_a_guest() {
+        assert_snapshot!(text_of(&latency_example::latency(GUEST, 2)));
+    }
+
+    /// Check `latency` of real-time tasks on many CPUs, with wide numbers.
+    #[test]
+    fn latency_of_many() {
+        assert_snapshot!(text_of(&example::wide(latency_example::latency(METAL, 30))));
+    }
+}

@@ -1,0 +1,279 @@
+//! The report of `nohz test` and `nohz stress`: whether the tick stopped, how long that took, the
+//! remaining interrupts, and the kernel's reasons not to stop it.
+
+mod dependency;
+pub(crate) mod tick_back;
+
+use recording::{KeptBy, WaitingThread};
+use summary::{NohzStressSummary, NohzTestSummary, ProcSummary};
+
+use crate::document::Document;
+use crate::document::list::List;
+use crate::document::table::{Column, Table};
+use crate::document::text::{Text, text};
+use crate::measurements::nohz::dependency::{dependency, times};
+use crate::measurements::nohz::tick_back::restart_causes;
+use crate::measurements::noise::proc_counters::interrupt_table;
+use crate::number;
+
+pub(crate) fn nohz_test(summary: &NohzTestSummary) -> Document {
+    let mut document = Document::default();
+    let is_back = summary.came_back == Some(true);
+    document.lines(
+        [Some(stopped(summary)), is_back.then(|| restarted(summary))]
+            .into_iter()
+            .flatten(),
+    );
+    if let Some(counters) = &summary.observed {
+        document.append(remaining(counters));
+    }
+    match &summary.brought_back {
+        Some(back) => document.append(restart_causes(back)),
+        None if is_back || summary.entered == Some(false) => {
+            document.append(dependencies(summary.kept_by.as_deref(), &summary.others));
+        }
+        None => {}
+    }
+    document
+}
+
+fn stopped(summary: &NohzTestSummary) -> Text {
+    let (cpu, wait) = (summary.cpu, number::known(summary.wait_ns, number::duration));
+    let left = summary.forced.then(|| times(summary.left.into()));
+    let left = left.map(|times| text!("; the thread left the CPU {}", times));
+    match summary.entered {
+        Some(true) => text!("The tick of CPU {} stopped after {}{}.", cpu, wait, left),
+        Some(false) => text!("The tick of CPU {} did not stop in {}{}.", cpu, wait, left),
+        None => text!("Ended before it was clear whether the tick of CPU {} stops.", cpu),
+    }
+}
+
+fn restarted(summary: &NohzTestSummary) -> Text {
+    let rate = summary.observed.as_ref().and_then(|counters| counters.timer_hz);
+    let rate = number::known(rate, number::bare_rate);
+    text!(
+        "The tick of CPU {} restarted: {} timer interrupts per second.",
+        summary.cpu,
+        rate
+    )
+}
+
+pub(crate) fn nohz_stress(summary: &NohzStressSummary) -> Document {
+    let mut document = Document::default();
+    let (cpu, time) = (summary.cpu, number::duration(summary.elapsed_ns));
+    let tries = number::count(summary.tries);
+    document.paragraph(match (summary.failures, summary.tries) {
+        (_, 0) => text!("Ended before the first try on CPU {} was complete.", cpu),
+        (0, _) => {
+            let tries = text!("{} of {} tries", tries.clone(), tries);
+            text!("The tick of CPU {} stopped in {}, in {}.", cpu, tries, time)
+        }
+        _ => text!(
+            "The tick of CPU {} did not stop at try {}, after {}.",
+            cpu,
+            tries,
+            time
+        ),
+    });
+    if let Some(wait) = summary.wait_ns {
+        let any = |wait| number::any(wait, number::duration);
+        let table = Table::of(&[wait])
+            .column(Column::words(""), |_| "time until it stopped")
+            .number("min", |wait| any(wait.min))
+            .number("median", |wait| any(wait.p50))
+            .number("p99", |wait| any(wait.p99))
+            .number("max", |wait| any(wait.max))
+            .table;
+        document.add(table);
+    }
+    if summary.failures > 0 {
+        document.append(dependencies(summary.kept_by.as_deref(), &summary.others));
+    }
+    document
+}
+
+/// The interrupts after the tick stopped.
+fn remaining(counters: &ProcSummary) -> Document {
+    let lines = counters.interrupts.as_deref();
+    let count = match lines.map(|_| counters.interrupts_all()) {
+        None => "unknown".into(),
+        Some(0) => "none".into(),
+        Some(count) => Text::from(number::count(count)),
+    };
+    let time = number::duration(counters.span_ns);
+    let mut document = Document::default();
+    document.heading(text!("Remaining interrupts in the next {}: {}", time, count));
+    if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
+        document.add(interrupt_table(lines));
+    }
+    document
+}
+
+fn dependencies(traced: Option<&[KeptBy]>, others: &[WaitingThread]) -> Document {
+    let mut document = Document::default();
+    match traced {
+        None => {}
+        Some([]) => document.paragraph(
+            "Tick dependencies unknown: the kernel did not try to stop the tick while it was \
+             traced.",
+        ),
+        Some(all) => {
+            document.heading(
+                "Tick dependencies that prevented the tick from stopping, traced for 25 ticks",
+            );
+            let item = |one: &KeptBy| dependency(&one.dependency, one.times).into();
+            document.add(List::bullets(all.iter().map(item).collect()));
+        }
+    }
+    if !others.is_empty() {
+        let others = Text::join(others.iter().map(waiting), ", ");
+        document.paragraph(text!("Other runnable threads: {}", others));
+    }
+    document
+}
+
+/// A thread that shares the CPU.
+fn waiting(thread: &WaitingThread) -> Text {
+    let priority = Some(thread.rt_priority).filter(|priority| *priority > 0);
+    let class = priority.map(|priority| format!(", real-time priority {priority}"));
+    text!("{} ({}{})", Text::name(&thread.name), thread.tid.to_string(), class)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::terminal::full_text;
+    use insta::assert_snapshot;
+    use recording::{
+        KeptBy, LineCount, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
+        TickReturn, TimerCount, WaitingThread,
+    };
+    use units::{Cpu, Nanos};
+
+    use super::*;
+
+    fn spec(forced: bool) -> NohzSpec {
+        NohzSpec {
+            cpu: Cpu::new(1),
+            tries: None,
+            limit_ns: Nanos::from_secs(5),
+            forced,
+            fifo: Some(99),
+            observe_ns: Nanos::from_secs(1),
+            phases: None,
+        }
+    }
+
+    fn series(tries: &[(bool, u64)]) -> NohzSeries {
+        let of = |&(entered, wait)| NohzTry {
+            entered,
+            wait_ns: Nanos::from_micros(wait),
+            left: 3,
+        };
+        let dependency =
+            |name: &str, times| KeptBy { dependency: name.to_owned(), times };
+        let other = |name: &str, rt_priority| WaitingThread {
+            tid: 27,
+            name: name.to_owned(),
+            rt_priority,
+        };
+        let timer = LineCount {
+            line: "LOC".to_owned(),
+            name: "Local timer interrupts".to_owned(),
+            count: 1,
+            timer: true,
+        };
+        NohzSeries {
+            elapsed_ns: Nanos::from_secs(70),
+            tries: tries.iter().map(of).collect(),
+            kept_by: Some(vec![dependency("POSIX_TIMER", 24), dependency("RCU", 1)]),
+            others: vec![other("stress", 0), other("irq/31-virtio1", 50)],
+            observed: Some(ProcCounts {
+                span_ns: Nanos::from_secs(1),
+                interrupts: Some(vec![timer]),
+                ..ProcCounts::default()
+            }),
+            back: None,
+        }
+    }
+
+    fn test_text(forced: bool, series: &NohzSeries) -> String {
+        let document = nohz_test(&NohzTestSummary::of(&spec(forced), series));
+        full_text(&document)
+    }
+
+    /// Check a tick that stopped.
+    #[test]
+    fn stopped() {
+        assert_snapshot!(test_text(false, &series(&[(true, 512)])), @r#"
+    The tick of CPU 1 stopped after 512 µs.
+
+    Remaining interrupts in the next 1 s: 1
+
+                                 count  per second
+     LOC Local timer interrupts      1           1
+    "#);
+    }
+
+    /// Check a tick that stopped and restarted, with the causes.
+    #[test]
+    fn restarted() {
+        let mut series = series(&[(true, 512)]);
+        let lines = series.observed.as_mut().unwrap().interrupts.as_mut().unwrap();
+        lines[0].count = 227;
+        series.kept_by.as_mut().unwrap().remove(0);
+        let timer =
+            |function: &str, times| TimerCount { function: function.to_owned(), times };
+        let waiting =
+            |name: &str| WaitingThread { tid: 30, name: name.to_owned(), rt_priority: 1 };
+        series.back = Some(TickReturn {
+            stopped: true,
+            span_ns: Nanos::from_secs(5),
+            ticks: 1_020,
+            softirqs: vec![SoftirqCount {
+                name: "TIMER".to_owned(),
+                raised: 994,
+                run: 0,
+            }],
+            timers: vec![timer("process_timeout", 1)],
+            hrtimers: vec![timer("hrtimer_wakeup", 200)],
+            waiting: vec![waiting("ktimers/1"), waiting("rcuc/1")],
+        });
+        assert_snapshot!(test_text(false, &series));
+    }
+
+    /// Check a tick that did not stop.
+    #[test]
+    fn did_not_stop() {
+        let failed = NohzSeries { observed: None, ..series(&[(false, 5_000_000)]) };
+        assert_snapshot!(test_text(true, &failed));
+    }
+
+    /// Check a stress that failed.
+    #[test]
+    fn stress() {
+        let series = series(&[(true, 512), (true, 480), (false, 5_000_000)]);
+        let summary = NohzStressSummary::of(&spec(false), &series);
+        assert_snapshot!(full_text(&nohz_stress(&summary)));
+    }
+
+    /// Check reports without dependencies: not traced, or none traced.
+    #[test]
+    fn no_dependencies() {
+        let mut series = series(&[(false, 9)]);
+        (series.observed, series.kept_by) = (None, None);
+        assert_snapshot!(test_text(false, &series), @r#"
+    The tick of CPU 1 did not stop in 9 µs.
+
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
+    "#);
+        series.kept_by = Some(Vec::new());
+        assert_snapshot!(test_text(false, &series), @r#"
+    The tick of CPU 1 did not stop in 9 µs.
+
+    Tick dependencies unknown: the kernel did not try to stop the tick while it was
+    traced.
+
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
+    "#);
+    }
+}

@@ -1,0 +1,174 @@
+//! The tables of `noise`: the noise of each CPU, its sources, the probability that jobs are hit,
+//! and `/proc` counters. Of many CPUs, only those with the most noise are listed.
+
+pub(crate) mod around;
+pub(crate) mod culprits;
+pub(crate) mod edges;
+pub(crate) mod periods;
+pub(crate) mod proc_counters;
+pub(crate) mod steal;
+pub(crate) mod worst;
+
+use recording::{NoiseSeries, NoiseSpec};
+use summary::{CpuNoiseSummary, NoiseSummary};
+
+use crate::document::Document;
+use crate::document::table::{Cell, Column, Table};
+use crate::document::text::{Text, text};
+use crate::measurements::noise::culprits::{culprits, together};
+use crate::measurements::noise::edges::edges;
+use crate::measurements::noise::periods::{eventless, periods};
+use crate::measurements::noise::proc_counters::worst_counters;
+use crate::measurements::noise::steal::steal;
+use crate::measurements::noise::worst::{left_out, worst};
+use crate::measurements::ticks::words::cpus;
+use crate::number;
+
+/// Of more CPUs than this, only [`WORST`] are listed.
+const LISTED: usize = 24;
+const WORST: usize = 16;
+/// The same on one screen.
+const SCREEN: usize = 8;
+/// The explanation below the first table.
+const LEGEND: &str =
+    "\"noise\": share of the time in gaps; \"median\" to \"longest\": their lengths.";
+/// What title and legend do not say.
+const LOST: &str = "The time was lost to interrupts, threads and the hypervisor: in a gap the loop did \
+    not run. \"loop\": duration of one loop iteration.";
+
+pub(crate) fn noise(
+    spec: &NoiseSpec,
+    series: &NoiseSeries,
+    summary: &NoiseSummary,
+) -> Document {
+    let listed = worst(summary, LISTED, WORST);
+    let mut document = Document::default();
+    document.paragraph(title(spec, series, summary));
+    let few = worst(summary, SCREEN, SCREEN);
+    document.add_or(noise_table(summary, &listed), noise_table(summary, &few));
+    document.detail(LOST);
+    document.append(culprits(series.source, summary));
+    let mut details = Document::default();
+    details.lines(steal(summary));
+    details.lines(periods(summary));
+    details.append(edges(summary));
+    details.append(eventless(summary));
+    document.append(details.only_full());
+    let risk = risk(&listed);
+    document.append(if is_small(summary) { risk } else { risk.only_full() });
+    document.append(worst_counters(summary).only_full());
+    document
+}
+
+/// Whether the table of risks fits on one screen, too: beside no sources, or beside few.
+fn is_small(summary: &NoiseSummary) -> bool {
+    let sources = together(summary).rows.len();
+    2 * summary.cpus.len() + sources <= if sources == 0 { 10 } else { 6 }
+}
+
+fn title(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> Text {
+    let elapsed = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
+    let policy = spec.fifo.map_or(String::new(), |priority| {
+        format!(" at real-time priority {priority} (SCHED_FIFO)")
+    });
+    text!(
+        "OS noise on {} in {}: time that a busy loop{} lost in gaps above {}.",
+        cpus(&spec.cpus),
+        number::measured(elapsed, spec.duration_ns),
+        policy,
+        number::duration(series.threshold_ns),
+    )
+}
+
+fn noise_table(summary: &NoiseSummary, listed: &[&CpuNoiseSummary]) -> Table {
+    let count = |count| Cell::or(number::count(count), number::short_count(count));
+    Table::of(listed)
+        .number("CPU", |cpu| cpu.cpu.to_string())
+        .number("noise", |cpu| number::known(cpu.noise_ppm, number::share))
+        .number("gaps", |cpu| count(cpu.gaps))
+        .number("gaps/s", |cpu| number::known(cpu.gaps_hz, number::bare_rate))
+        .numbers(["median", "p99", "p99.9", "longest"], |cpu| {
+            let gap = cpu.gap_ns;
+            [gap.p50, gap.p99, gap.p99_9, gap.max]
+                .map(|ns| number::any(ns, number::duration))
+        })
+        .number("loop", |cpu| number::duration(cpu.loop_ns_p50))
+        .table
+        .rest(left_out(summary, listed.len()))
+        .legend(LEGEND)
+}
+
+/// The table of the probabilities that jobs are hit.
+fn risk(listed: &[&CpuNoiseSummary]) -> Document {
+    let jobs = listed.first().map_or(&[][..], |cpu| &cpu.risk);
+    let jobs = jobs.iter().map(|risk| Column::number(number::duration(risk.job_ns)));
+    let mut table = Table::new(std::iter::once(Column::number("CPU")).chain(jobs));
+    for cpu in listed {
+        let chances =
+            cpu.risk.iter().map(|risk| number::known(risk.hit_ppm, number::share));
+        table.row(std::iter::once(cpu.cpu.to_string().into()).chain(chances));
+    }
+    let title =
+        "Probability that a job of this length, started at a random moment, meets a gap";
+    Document::section(title, table)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::Recording;
+    use summary::Summary;
+
+    use crate::example::{self, GUEST, METAL, MUTE};
+    use crate::measurements::{recording_document, text_of};
+    use crate::terminal::screen_text;
+
+    /// Check `noise` on two CPUs.
+    #[test]
+    fn noise_on_two_cpus() {
+        assert_snapshot!(text_of(&example::noise(GUEST, 2)));
+    }
+
+    /// Check the attribution of noise on two CPUs: of both together, and of each.
+    #[test]
+    fn noise_that_is_blamed() {
+        let text = text_of(&example::blamed(example::noise(GUEST, 2)));
+        let begin = text.find("Sources of noise").unwrap();
+        let end = text.find("Probability that").unwrap();
+        assert_snapshot!(&text[begin..end]);
+    }
+
+    /// Check that `noise` on many CPUs lists those with the most noise.
+    #[test]
+    fn noise_on_many_cpus() {
+        assert_snapshot!(text_of(&example::noise(GUEST, 30)));
+    }
+
+    fn screen(recording: &Recording) -> String {
+        let document = recording_document(recording, &Summary::of(recording));
+        screen_text(&document)
+    }
+
+    /// Check the report of one screen, traced and not.
+    #[test]
+    fn one_screen() {
+        assert_snapshot!(screen(&example::blamed(example::noise(GUEST, 2))));
+        assert_snapshot!(screen(&example::noise(GUEST, 2)));
+    }
+
+    /// Check that the report of a few CPUs has at most 24 lines of 80 columns.
+    #[test]
+    fn fits_one_screen() {
+        let same = |recording: Recording| recording;
+        for (groups, count) in [(GUEST, 1), (GUEST, 2), (METAL, 4), (MUTE, 1)] {
+            for blamed in [same, example::blamed] {
+                for change in [same, example::quiet, example::wide] {
+                    let text = screen(&blamed(change(example::noise(groups, count))));
+                    assert!(text.lines().count() <= 24, "{text}");
+                    let longest = text.lines().map(|line| line.chars().count()).max();
+                    assert!(longest <= Some(80), "{text}");
+                }
+            }
+        }
+    }
+}

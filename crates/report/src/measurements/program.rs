@@ -1,0 +1,118 @@
+//! The report of a program's run in a guest: how it ended, and the end of its output.
+
+use summary::{EndedSummary, ProgramSummary};
+
+use crate::document::text::{Text, text};
+use crate::document::{Content, Document};
+use crate::number;
+
+/// The number of lines of output that are shown.
+const LINES: usize = 20;
+/// How much of a command line is shown.
+const COMMAND: usize = 300;
+
+pub(crate) fn program(summary: &ProgramSummary) -> Document {
+    let mut document = Document::default();
+    document.paragraph(text!(
+        "{} {}, after {}.",
+        Text::command(beginning(&summary.command)),
+        end(summary.ended.as_ref()),
+        number::duration(summary.elapsed_ns)
+    ));
+    if let Some(failure) = &summary.failure {
+        document.paragraph(text!("The run is not valid: {}.", failure.as_str()));
+    }
+    output(&mut document, "Output".into(), &summary.output.text);
+    for service in &summary.services {
+        let title = text!("Output of {}", Text::name(&service.name));
+        output(&mut document, title, &service.output.text);
+    }
+    document
+}
+
+/// The beginning of a command line, or all of it.
+pub(crate) fn beginning(command: &str) -> String {
+    match command.char_indices().nth(COMMAND) {
+        Some((at, _)) => format!("{}…", &command[..at]),
+        None => command.to_owned(),
+    }
+}
+
+fn end(ended: Option<&EndedSummary>) -> Text {
+    match ended {
+        Some(EndedSummary { signal: Some(signal), .. }) => {
+            text!("was killed by signal {}", signal.to_string())
+        }
+        Some(EndedSummary { code, .. }) => {
+            text!("ended with exit code {}", number::any(*code, |code| code.to_string()))
+        }
+        None => "did not end".into(),
+    }
+}
+
+/// Adds the last lines of an output.
+fn output(document: &mut Document, title: Text, output: &str) {
+    let lines: Vec<&str> = output.lines().collect();
+    let (all, omitted) = (lines.len(), lines.len().saturating_sub(LINES));
+    if all == 0 {
+        return;
+    }
+    document.heading(match omitted {
+        0 => title,
+        _ => text!(
+            "{}, the last {} of {} lines",
+            title,
+            LINES.to_string(),
+            all.to_string()
+        ),
+    });
+    // Marked, so that no line looks like one of the report.
+    let lines = lines[omitted..].iter().map(|line| format!("| {line}\n"));
+    document.add(Content::Verbatim(lines.collect()));
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::Recording;
+    use summary::Summary;
+
+    use super::*;
+    use crate::terminal::full_text;
+
+    fn example() -> ProgramSummary {
+        let golden = include_str!("../../../recording/tests/golden/program-1.json");
+        let recording = Recording::from_json(golden, "program.json".as_ref()).unwrap();
+        let Summary::Program(summary) = Summary::of(&recording) else { panic!() };
+        summary
+    }
+
+    fn text_of(summary: &ProgramSummary) -> String {
+        full_text(&program(summary))
+    }
+
+    /// Check the end of a program, and the outputs.
+    #[test]
+    fn outputs() {
+        let mut summary = example();
+        summary.output.text = (1..=22).map(|line| format!("line {line}\n")).collect();
+        assert_snapshot!(text_of(&summary));
+    }
+
+    /// Check a program without output that was killed, and one that did not end.
+    #[test]
+    fn failures() {
+        let mut summary = example();
+        summary.output.text.clear();
+        summary.services.clear();
+        summary.ended = Some(EndedSummary { signal: Some(9), code: None });
+        summary.failure = Some("killed".to_owned());
+        assert_snapshot!(text_of(&summary), @r#"
+        cat /proc/version /run/ready was killed by signal 9, after 1.62 ms.
+
+        The run is not valid: killed.
+        "#);
+        (summary.ended, summary.failure) = (None, None);
+        assert_snapshot!(text_of(&summary), @"cat /proc/version /run/ready did not end, after 1.62 ms.");
+    }
+}

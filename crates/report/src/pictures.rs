@@ -1,0 +1,97 @@
+//! The pictures of reports: all of them for a page, and the one that a terminal shows below a report.
+
+use recording::Recording;
+use summary::{MetricChart, Summary};
+
+use crate::cells::labelled::Cells;
+use crate::chart;
+use crate::charts::{self, cells, compared, history};
+use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::history::HistoryReport;
+use crate::comparisons::letter;
+use crate::document::chart::Chart;
+use crate::document::{Content, Document};
+
+/// The most metrics of cells that have a chart each.
+const METRICS: usize = 8;
+
+/// The pictures of a recording.
+pub fn recording_pictures(recording: &Recording, summary: &Summary) -> Document {
+    section(charts::of(recording, summary))
+}
+
+/// The differences between sets.
+pub fn compared_sets_pictures(compared: &ComparedSets<'_>) -> Document {
+    let others = compared.comparisons.iter().enumerate();
+    section(others.filter_map(|(at, one)| compared::chart(&letter(at + 1), one)))
+}
+
+/// The metrics of a machine over time.
+pub fn history_pictures(report: &HistoryReport) -> Document {
+    section(history::chart(report))
+}
+
+/// The metrics of cells, the first ones of an experiment.
+pub fn cells_pictures(of: &Cells<'_>) -> Document {
+    let keys = MetricChart::keys(of.cells);
+    let charts = keys.iter().filter_map(|key| MetricChart::of(of.cells, key));
+    section(charts.take(METRICS).map(|metric| cells::chart(of, &metric)))
+}
+
+/// The picture that a terminal shows below the report of a recording, in a few lines of text.
+pub fn terminal_picture(recording: &Recording) -> Document {
+    let mut document = Document::default();
+    charts::overview(recording).into_iter().for_each(|chart| document.add(chart));
+    document
+}
+
+fn section(charts: impl IntoIterator<Item = Chart>) -> Document {
+    let mut document = Document::default();
+    for chart in charts {
+        if document.is_empty() {
+            document.heading("Pictures");
+        }
+        document.add(chart);
+    }
+    document
+}
+
+/// One picture of a report as an SVG file: the first, or the one of that name.
+///
+/// # Errors
+/// There is none, or none of that name; the names are listed.
+pub fn picture_svg(document: &Document, name: Option<&str>) -> Result<String, String> {
+    let charts = || {
+        document.blocks.iter().filter_map(|block| {
+            let Content::Chart(chart) = &block.content else { return None };
+            Some(&**chart)
+        })
+    };
+    let found = charts().find(|chart| name.is_none_or(|name| chart.name == name));
+    found.map(chart::file).ok_or_else(|| {
+        let names: Vec<&str> = charts().map(|chart| chart.name).collect();
+        match names.is_empty() {
+            true => "this report has no pictures".to_owned(),
+            false => format!("no such picture; there are: {}", names.join(", ")),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{self, GUEST};
+
+    /// Check that the pictures of a recording are found by their names, and others are not.
+    #[test]
+    fn by_name() {
+        let recording = example::blamed(example::noise(GUEST, 2));
+        let all = recording_pictures(&recording, &Summary::of(&recording));
+        let first = picture_svg(&all, None).unwrap();
+        assert!(first.starts_with("<?xml") && first.ends_with("</svg>\n"));
+        assert_ne!(picture_svg(&all, Some("lengths")).unwrap(), first);
+        let refused = picture_svg(&all, Some("length")).unwrap_err();
+        assert!(refused.contains("lengths"), "{refused}");
+        assert!(picture_svg(&Document::default(), None).is_err());
+    }
+}

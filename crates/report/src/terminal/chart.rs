@@ -1,0 +1,187 @@
+//! Simple charts in a few lines of text: bars, histograms and strips over time, in block characters.
+//!
+//! A column shows the largest of its marks, so that short peaks remain. Other charts are pictures only.
+
+use units::printable;
+
+use crate::chart::axis::written;
+use crate::chart::{Along, panel_title, ruler};
+use crate::document::chart::{Chart, Mark, Panel, Scale, Shape, Tone};
+use crate::document::text::Text;
+use crate::fitting::columns::{columns, cut};
+use crate::fitting::labels::cut_labels;
+use crate::terminal::paragraph::{folded_text, with_lead};
+
+/// The height of a histogram in lines, and the most lines of bars.
+const LINES: usize = 5;
+const BANDS: usize = 24;
+/// Eighths of a character, from the bottom and from the left.
+const RISING: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ALONG: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// The series of a stacked bar.
+const STACKED: [char; 7] = ['█', '▓', '▒', '░', '▚', '▞', '▖'];
+
+/// The chart in lines of at most `width` columns; empty if it is no simple one.
+pub(crate) fn lines(chart: &Chart, width: usize) -> String {
+    let drawn = chart.panels.iter().filter_map(|panel| {
+        let lines = self::panel(chart, panel, width)?;
+        let title = panel_title(chart, panel);
+        let title =
+            if title.is_empty() { title.to_string() } else { folded_text("  ", &title) };
+        Some(title + &lines)
+    });
+    let drawn: String = drawn.collect();
+    if drawn.is_empty() { drawn } else { folded_text("", &chart.title) + &drawn }
+}
+
+/// `None` for a panel with lines or tasks.
+fn panel(chart: &Chart, panel: &Panel, width: usize) -> Option<String> {
+    let is_simple = panel.series.iter().all(|series| {
+        matches!(series.shape, Shape::Box | Shape::Rule | Shape::Whisker)
+            && !matches!(series.tone, Tone::Shade(_))
+    });
+    boxes(panel).next().filter(|_| is_simple)?;
+    Some(match &panel.y.scale {
+        Scale::Bands(names) => bands(chart, panel, names, width),
+        Scale::Linear | Scale::Log => histogram(chart, panel, width),
+    })
+}
+
+/// The rectangles, each with the place of its series.
+fn boxes(panel: &Panel) -> impl Iterator<Item = (usize, &Mark)> {
+    let boxes = panel.series.iter().filter(|series| series.shape == Shape::Box);
+    boxes
+        .zip(0..)
+        .flat_map(|(series, at)| series.marks.iter().map(move |mark| (at, mark)))
+}
+
+/// A line for each band: a bar, or a strip of heat.
+fn bands(chart: &Chart, panel: &Panel, names: &[Text], width: usize) -> String {
+    let names = names.iter().map(|name| printable(&name.to_string()).into_owned());
+    let names = cut_labels(names.take(BANDS), width * 3 / 10);
+    let wide = names.iter().map(|name| columns(name)).max().unwrap_or(0);
+    let words: Vec<String> =
+        (0..names.len()).map(|at| beside(panel, at, width * 2 / 5)).collect();
+    let most = words.iter().map(|words| columns(words)).max().unwrap_or(0);
+    let room = width.saturating_sub(wide + most + 5).max(4);
+    let mut x = ruler(chart, panel, Along::X);
+    x.range = [0.0, room as f64];
+    let mut text = String::new();
+    for (at, (name, words)) in names.iter().zip(words).enumerate() {
+        let mut bar = vec![' '; room];
+        for (series, mark) in boxes(panel).filter(|(_, mark)| is_in(mark, at)) {
+            let tone = mark.tone.unwrap_or(Tone::Text);
+            paint(&mut bar, mark.x.map(|place| x.at(place)), tone, series);
+        }
+        let bar = bar.into_iter().collect::<String>();
+        let line = format!("  {name:>wide$}  {} {words}", bar.trim_end());
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if most == 0 {
+        text.push_str(&ends(panel, x.domain, wide + 4, room));
+    }
+    if let (BANDS, Scale::Bands(all)) = (names.len(), &panel.y.scale) {
+        let more = all.len() - BANDS;
+        text.push_str(&if more > 0 {
+            format!("  and {more} more\n")
+        } else {
+            String::new()
+        });
+    }
+    text + &key(panel)
+}
+
+fn is_in(mark: &Mark, band: usize) -> bool {
+    (band as f64..band as f64 + 1.0).contains(&mark.y[0])
+}
+
+/// The words beside the marks of a band.
+fn beside(panel: &Panel, band: usize, width: usize) -> String {
+    let marks = panel.series.iter().flat_map(|series| &series.marks);
+    let mut marks = marks.filter(|mark| is_in(mark, band) && !mark.beside.is_empty());
+    let words = marks.next_back().map(|mark| mark.beside.to_string()).unwrap_or_default();
+    cut(&printable(&words), width)
+}
+
+/// Paints a mark; what is painted already stays, unless it is less heat.
+fn paint(bar: &mut [char], ends: [f64; 2], tone: Tone, series: usize) {
+    let [from, to] = ends.map(|at| (at * 8.0).round());
+    for (at, place) in bar.iter_mut().enumerate() {
+        let start = at as f64 * 8.0;
+        let inside = to.min(start + 8.0) - from.max(start);
+        if inside <= 0.0 {
+            continue;
+        }
+        if let Tone::Heat(part) = tone {
+            *place = (*place).max(RISING[eighths(part * 8.0).max(1)]);
+        } else if series == 0 {
+            *place = ALONG[eighths(inside)];
+        } else if inside >= 4.0 && *place != ALONG[8] {
+            *place = STACKED[series.min(6)];
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
+fn eighths(part: f64) -> usize {
+    part.round().clamp(0.0, 8.0) as usize
+}
+
+/// The key of stacked bars.
+fn key(panel: &Panel) -> String {
+    let named = panel.series.iter().filter(|one| one.shape == Shape::Box);
+    let name = |(at, name): (usize, String)| format!("{} {name}", STACKED[at.min(6)]);
+    let names: Vec<String> =
+        named.map(|one| one.name.to_string()).enumerate().map(name).collect();
+    if names.len() < 2 {
+        String::new()
+    } else {
+        with_lead("  ", &printable(&names.join("  ")))
+    }
+}
+
+/// Columns in a few lines, with the largest number at their left and the ends of x below.
+fn histogram(chart: &Chart, panel: &Panel, width: usize) -> String {
+    let [mut x, mut y] = [Along::X, Along::Y].map(|along| ruler(chart, panel, along));
+    let top = boxes(panel).map(|(_, mark)| mark.y[1]).fold(y.domain[0], f64::max);
+    y.domain[1] = top;
+    let top = written(panel.y.measure, top, top).to_string();
+    let lead = columns(&top) + 4;
+    let room = width.saturating_sub(lead).max(8);
+    (x.range, y.range) = ([0.0, room as f64], [0.0, 8.0 * LINES as f64]);
+    let mut heights = vec![0.0_f64; room];
+    for (_, mark) in boxes(panel).filter(|(_, mark)| mark.y[0] < mark.y[1]) {
+        let ([from, to], height) = (mark.x.map(|at| x.at(at)), y.at(mark.y[1]).max(1.0));
+        for (column, at) in heights.iter_mut().zip(0..) {
+            let start = f64::from(at);
+            if from < start + 1.0 && (to > start || from.floor() == start) {
+                *column = column.max(height);
+            }
+        }
+    }
+    let mut text = String::new();
+    for line in (0..LINES).rev() {
+        let below = 8.0 * line as f64;
+        let bars: String =
+            heights.iter().map(|height| RISING[eighths(height - below)]).collect();
+        let head = if line + 1 == LINES { top.as_str() } else { "" };
+        let row = format!("  {head:>head_width$} ▕{bars}", head_width = lead - 4);
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text + &ends(panel, x.domain, lead, room)
+}
+
+/// The ends of the x axis.
+fn ends(panel: &Panel, domain: [f64; 2], lead: usize, room: usize) -> String {
+    let words = |at: f64| written(panel.x.measure, at, domain[1]).to_string();
+    let [from, to] = match &panel.x.scale {
+        Scale::Bands(names) => [names.first(), names.last()]
+            .map(|name| name.map(Text::to_string).unwrap_or_default()),
+        Scale::Linear | Scale::Log => domain.map(words),
+    };
+    let [from, to] = [from, to].map(|end| cut(&printable(&end), room / 2));
+    let rest = room.saturating_sub(columns(&from));
+    format!("{}{from}{to:>rest$}\n", " ".repeat(lead))
+}
