@@ -12,7 +12,9 @@ use std::time::Instant;
 use crate::program::{self, Program};
 use crate::suite::Lab;
 use crate::workspace::Workspace;
-use crate::{bytes, command, compiler, fuzz, guest, header, layers, suite, words};
+use crate::{
+    bytes, command, compiler, fuzz, guest, header, layers, pictures, suite, words,
+};
 
 /// How a check ended, with a summary or a reason.
 enum Ending {
@@ -39,6 +41,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("words", |workspace, _| words::run(workspace).into()),
     ("build", build),
     ("header", |_, built| header::check(&built.programs).map(|()| String::new()).into()),
+    ("pictures", |workspace, built| pictures::check(workspace, &built.programs).into()),
     ("tests", |workspace, built| {
         suite::run(workspace, &built.programs, &mut built.lab).into()
     }),

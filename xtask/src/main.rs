@@ -12,6 +12,7 @@ mod fuzz;
 mod guest;
 mod header;
 mod layers;
+mod pictures;
 mod priority;
 mod program;
 mod prose;
@@ -36,6 +37,7 @@ usage: cargo xtask COMMAND
   header    write the C headers of crates capi and tif
             --check       fail if they are out of date, and write nothing
   layers    check the dependencies between crates, source files, reasons for dependencies
+  pictures  draw the pictures of the README, from the recordings in docs/pictures/
   words     check that text has none of the words and phrases listed in xtask/words.txt
   fuzz      build the fuzz targets and run each briefly
             --runs N      number of inputs for each target (default 10000)
@@ -79,6 +81,7 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
         }
+        ["pictures"] => pictures::run(&Workspace::read()?),
         ["words"] => words::run(&Workspace::read()?).map(|checked| println!("{checked}")),
         ["fuzz", options @ ..] => {
             let plan = fuzz::Plan::parse(options)?;
