@@ -7,7 +7,7 @@ use crate::args::Output;
 use crate::lab::args::{CostArgs, GUESTS, How};
 use crate::lab::{self, Shown};
 use crate::outcome::{Failure, Outcome};
-use crate::printing::print_document;
+use crate::printing::{print, print_document};
 
 /// The kernels if none is named: those of the built-in experiments.
 const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     };
     let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output || args.tif && output.is_text() && !args.markdown {
+        print("\n")?;
         print_document(&cell_outputs_document(&cells), output.view())?;
     }
     Ok(outcome)

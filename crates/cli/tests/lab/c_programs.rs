@@ -95,7 +95,7 @@ fn written_for_tif() {
         let mut command = Command::new(&tool);
         command.env("NOISEFLOOR_CACHE", site.cache());
         command.env("NOISEFLOOR_PARTS", Path::new(TOOL).with_file_name("../lab"));
-        command.args(["lab", "cost", "--tif", "-k", OLD]).args(options);
+        command.args(["lab", "cost", "--full", "--tif", "-k", OLD]).args(options);
         command.args(["--", "./tif_style"]).current_dir(&folder).output().unwrap()
     };
     let output = run(&[]);
