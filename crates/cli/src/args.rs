@@ -36,7 +36,21 @@ pub(crate) struct SaveOptions {
 impl SaveOptions {
     /// Where the recording and its report are written.
     pub(crate) fn files(&self) -> Vec<Destination<'_>> {
-        self.output.iter().map(|file| Destination::new("-o", file)).collect()
+        outputs(&self.output)
+    }
+}
+
+/// The files that `-o` names.
+pub(crate) fn outputs(files: &[PathBuf]) -> Vec<Destination<'_>> {
+    files.iter().map(|file| Destination::new("-o", file)).collect()
+}
+
+/// The same, each of a form that a report can have.
+pub(crate) fn report_outputs(files: &[PathBuf]) -> Result<Vec<Destination<'_>>, Failure> {
+    let files = outputs(files);
+    match files.iter().find(|to| to.form().is_none()) {
+        Some(other) => Err(other.refuse("expected FILE.html, FILE.md or FILE.svg")),
+        None => Ok(files),
     }
 }
 
@@ -52,15 +66,9 @@ pub(crate) struct ReportFiles {
 impl ReportFiles {
     /// The files, each of a form that a report can have.
     pub(crate) fn files(&self) -> Result<Vec<Destination<'_>>, Failure> {
-        let files = self.output.iter().map(|file| Destination::new("-o", file));
-        files
-            .map(|to| to.form().map_or_else(|| Err(to.refuse(FORMS)), |_| Ok(to)))
-            .collect()
+        report_outputs(&self.output)
     }
 }
-
-/// The files that a report can be written to.
-pub(crate) const FORMS: &str = "expected FILE.html, FILE.md or FILE.svg";
 
 /// The CPUs to measure, and where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]

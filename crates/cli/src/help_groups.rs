@@ -30,7 +30,7 @@ pub(crate) fn grouped(help: &str) -> String {
     let (list, after) = rest.split_once("\n\n").unwrap_or((rest, ""));
     let entries = entries(list);
     let entry = |name: &str| entries.iter().find(|(own, _)| *own == name);
-    if entries.iter().any(|(name, _)| GROUPS.iter().all(|(_, all)| !all.contains(name))) {
+    if entries.iter().any(|(name, _)| !is_command(name)) {
         return help.to_owned(); // the commands of a command
     }
     let mut text = before.to_owned();

@@ -14,12 +14,13 @@ use crate::outcome::Failure;
 pub(crate) struct Measured {
     recording: Recording,
     summary: OnceCell<Summary>,
+    page: OnceCell<Document>,
 }
 
 impl Measured {
     /// A recording whose summary has not been needed so far.
     pub(crate) fn new(recording: Recording) -> Self {
-        Self { recording, summary: OnceCell::new() }
+        Self { recording, summary: OnceCell::new(), page: OnceCell::new() }
     }
 
     /// The recording.
@@ -42,11 +43,14 @@ impl Measured {
         ::report::recording_document(&self.recording, self.summary())
     }
 
-    /// Its report with all pictures.
-    pub(crate) fn page(&self) -> Document {
-        let mut document = self.document();
-        document.append(::report::recording_pictures(&self.recording, self.summary()));
-        document
+    /// Its report with all pictures, which several files can have.
+    pub(crate) fn page(&self) -> &Document {
+        self.page.get_or_init(|| {
+            let (recording, summary) = (&self.recording, self.summary());
+            let mut document = self.document();
+            document.append(::report::recording_pictures(recording, summary));
+            document
+        })
     }
 
     /// Its report for standard output: with one picture if that is a terminal.

@@ -69,7 +69,7 @@ pub(crate) fn show(
 /// Writes the recording, or its report, by the end of the file's name.
 pub(crate) fn write(measured: &Measured, to: Destination<'_>) -> Result<(), Failure> {
     match to.form() {
-        Some(form) => to.write_report(form, &measured.page(), None),
+        Some(form) => to.write_report(form, measured.page(), None),
         None => to.save(measured.recording()),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn show(
     if is_printed {
         print_document(&document, output.view())?;
     }
-    write(files, &document)
+    write(files, &document, None)
 }
 
 /// No pictures.
@@ -37,7 +37,12 @@ pub(crate) fn none() -> Document {
     Document::default()
 }
 
-fn write(files: &[Destination<'_>], document: &Document) -> Result<(), Failure> {
+/// Writes a report to the files; of its pictures the named one, or the first.
+pub(crate) fn write(
+    files: &[Destination<'_>],
+    document: &Document,
+    picture: Option<&str>,
+) -> Result<(), Failure> {
     let mut forms = files.iter().filter_map(|to| Some((to, to.form()?)));
-    forms.try_for_each(|(to, form)| to.write_report(form, document, None))
+    forms.try_for_each(|(to, form)| to.write_report(form, document, picture))
 }

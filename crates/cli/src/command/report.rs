@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use ::report::Document;
 
-use crate::args::{FORMS, Output};
+use crate::args::{Output, report_outputs};
 use crate::destination::{Destination, Form};
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print_document, say};
+use crate::reporting::write;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
@@ -29,49 +30,49 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
-    let files: Vec<_> =
-        args.output.iter().map(|file| Destination::new("-o", file)).collect();
-    let forms: Vec<Form> = files.iter().map(|to| form(*to)).collect::<Result<_, _>>()?;
-    if args.picture.is_some() && !forms.contains(&Form::Picture) {
+    let files = report_outputs(&args.output)?;
+    let is_picture = |to: &Destination<'_>| to.form() == Some(Form::Picture);
+    if args.picture.is_some() && !files.iter().any(is_picture) {
         return Err(Failure::usage("--picture needs -o FILE.svg"));
     }
     let output = output.beside(files.clone())?;
-    let write = |document: &Document| -> Result<(), Failure> {
-        let mut each = files.iter().zip(&forms);
-        let picture = args.picture.as_deref();
-        each.try_for_each(|(to, form)| to.write_report(*form, document, picture))
-    };
+    let picture = args.picture.as_deref();
     if let [file] = &args.files[..] {
         let loaded = Measured::new(load(file)?);
         show(&loaded, output, || print_document(&loaded.screen(output), output.view()))?;
         return match files.is_empty() {
             true => Ok(Outcome::Done),
-            false => write(&loaded.page()).map(|()| Outcome::Done),
+            false => write(&files, loaded.page(), picture).map(|()| Outcome::Done),
         };
     }
     if output.json {
         return Err(Failure::usage("--json takes one recording"));
     }
-    let (document, outcome) = together(&args.files)?;
+    let with_pictures = !files.is_empty() || output.view().has_pictures;
+    let (document, outcome) = together(&args.files, with_pictures)?;
     if output.has_report {
         print_document(&document, output.view())?;
     }
-    write(&document)?;
+    write(&files, &document, picture)?;
     Ok(outcome)
 }
 
-fn form(to: Destination<'_>) -> Result<Form, Failure> {
-    to.form().ok_or_else(|| to.refuse(FORMS))
-}
-
 /// The reports of several files, as one. Those that cannot be read are named, and left out.
-fn together(files: &[PathBuf]) -> Result<(Document, Outcome), Failure> {
+fn together(
+    files: &[PathBuf],
+    with_pictures: bool,
+) -> Result<(Document, Outcome), Failure> {
     let mut all = Document::default();
     let mut left_out = Vec::new();
     for file in files {
         match load(file) {
             Ok(recording) => {
-                all.append_titled(&name(file), Measured::new(recording).page());
+                let loaded = Measured::new(recording);
+                let document = match with_pictures {
+                    true => loaded.page().clone(),
+                    false => loaded.document(),
+                };
+                all.append_titled(&name(file), document);
             }
             Err(why) => left_out.push(why),
         }

@@ -11,7 +11,7 @@ use recording::{Body, Picked, RunSpec, Spec, Words};
 use session::{Plan, Threads, Trace};
 use units::CpuSet;
 
-use crate::args::{Output, Saving, SourceOption, cpu_list};
+use crate::args::{Output, Saving, SourceOption, cpu_list, outputs};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::forced_end;
@@ -65,7 +65,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Where the recording and its report are written.
     pub(crate) fn files(&self) -> Vec<Destination<'_>> {
-        self.output.iter().map(|file| Destination::new("-o", file)).collect()
+        outputs(&self.output)
     }
 
     /// Where the JSON object is written.

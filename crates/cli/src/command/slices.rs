@@ -7,9 +7,8 @@ use session::{Plan, Trace};
 use summary::Summary;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Saving, cpu_list, seconds, span, step};
+use crate::args::{Output, Saving, cpu_list, outputs, seconds, span, step};
 use crate::claiming::Claiming;
-use crate::destination::Destination;
 use crate::measuring::{self, finish_with};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print_document;
@@ -112,8 +111,7 @@ impl SlicesArgs {
 }
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
-    let files: Vec<_> =
-        args.output.iter().map(|file| Destination::new("-o", file)).collect();
+    let files = outputs(&args.output);
     let output = output.beside(files.clone())?;
     let plan = Plan {
         access: args.claiming.access(),

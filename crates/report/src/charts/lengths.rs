@@ -43,7 +43,7 @@ impl Lengths {
             groups: groups
                 .map(|((cpu, tag), all)| (name(cpu, tag), lengths(&all)))
                 .collect(),
-            all: lengths(&log.intervals.iter().collect::<Vec<_>>()),
+            all: all_of(log),
         }
     }
 
@@ -51,7 +51,6 @@ impl Lengths {
     fn of_gaps(series: &NoiseSeries) -> Self {
         let gaps =
             |cpu: &CpuNoise| LengthBars::of(cpu.gaps.iter().map(|gap| (gap.length, 1)));
-        let all = series.cpus.iter().flat_map(|cpu| &cpu.gaps);
         Self {
             kind: LengthKind::Gap,
             groups: series
@@ -59,17 +58,32 @@ impl Lengths {
                 .iter()
                 .map(|cpu| (name(Some(cpu.cpu), None), gaps(cpu)))
                 .collect(),
-            all: LengthBars::of(all.map(|gap| (gap.length, 1))),
+            all: all_gaps(series),
         }
     }
 }
 
 /// All lengths of a recording in one panel; `None` without lengths.
-pub(crate) fn overview(of: &Lengths) -> Option<Chart> {
-    let (title, what, axis) = words(of.kind);
+pub(crate) fn overview(recording: &Recording) -> Option<Chart> {
+    let (kind, all) = match recording.body.noise() {
+        Some(series) => (LengthKind::Gap, all_gaps(series)),
+        None => LengthLog::of(recording).ok().map(|log| (log.kind, all_of(&log)))?,
+    };
+    let (title, what, axis) = words(kind);
     let x = Axis::log(axis, Unit::Ns);
-    let panel = || counts(&"All CPUs".into(), what, &of.all, x);
-    (of.all.count > 0).then(|| Chart::new("lengths", title).panel(panel()))
+    let panel = || counts(&"All CPUs".into(), what, &all, x);
+    (all.count > 0).then(|| Chart::new("lengths", title).panel(panel()))
+}
+
+/// All gaps together.
+fn all_gaps(series: &NoiseSeries) -> LengthBars {
+    let all = series.cpus.iter().flat_map(|cpu| &cpu.gaps);
+    LengthBars::of(all.map(|gap| (gap.length, 1)))
+}
+
+/// All lengths of a log together.
+fn all_of(log: &LengthLog) -> LengthBars {
+    LengthBars::of(log.intervals.iter().flat_map(|one| one.lengths.iter().copied()))
 }
 
 /// The title of the chart, what has the lengths, and the axis.

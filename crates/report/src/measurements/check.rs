@@ -56,7 +56,8 @@ pub(crate) fn check(
     summary: &CheckSummary,
 ) -> Document {
     let facts = &recording.facts;
-    let room = Room::of(recording, summary);
+    let actions = actions(facts, summary);
+    let room = Room::of(recording, summary, &actions);
     let mut document = Document::default();
     document.paragraph(verdict(&summary.verdict));
     document.detail(details(&summary.verdict));
@@ -72,8 +73,7 @@ pub(crate) fn check(
         document.add_or(top(SOURCES), top(room.sources));
     }
     if summary.verdict.cpus > 0 {
-        let all = to_do(summary, actions(facts, summary));
-        document.add_or(all, to_do(summary, room.actions));
+        document.add_or(to_do(summary, actions), to_do(summary, room.actions));
     }
     let mut full = machine(recording, summary);
     full.append(sources(&summary.verdict, &summary.noise));
@@ -94,7 +94,7 @@ struct Room {
 
 impl Room {
     /// The CPUs first, then one action, then three sources, then the other actions, then more sources.
-    fn of(recording: &Recording, summary: &CheckSummary) -> Self {
+    fn of(recording: &Recording, summary: &CheckSummary, all_actions: &[Item]) -> Self {
         let all = summary.noise.cpus.len();
         let cpus = if all > CPUS { WORST_CPUS } else { all };
         let is_cut = usize::from(cpus < all);
@@ -106,11 +106,11 @@ impl Room {
             left += HEAD;
         }
         let mut actions = Vec::new();
-        for action in self::actions(&recording.facts, summary).into_iter().take(ACTIONS) {
-            let own = lines_of(&action);
+        for action in all_actions.iter().take(ACTIONS) {
+            let own = lines_of(action);
             if actions.is_empty() || left >= least + own {
                 left = left.saturating_sub(own);
-                actions.push(action);
+                actions.push(action.clone());
             }
         }
         if actions.is_empty() {
