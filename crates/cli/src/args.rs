@@ -24,9 +24,9 @@ pub(crate) struct Saving {
 /// Where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SaveOptions {
-    /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a page
-    /// (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to standard output, instead of the
-    /// report. Can be repeated.
+    /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
+    /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
+    /// standard output, instead of the report. Can be repeated.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]

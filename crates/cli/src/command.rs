@@ -310,6 +310,7 @@ impl Command {
             Self::Jitter(JitterArgs { saved, .. })
             | Self::Wakers(WakersArgs { saved, .. })
             | Self::Guests(GuestsArgs { saved, .. })
+            | Self::Slices(SlicesArgs { saved, .. })
             | Self::Nohz(
                 NohzCommand::Test(NohzTestArgs {
                     place: NohzPlace { saved, .. }, ..
@@ -320,9 +321,6 @@ impl Command {
                 }),
             ) => saved,
             Self::Run(run) => return Some((!run.output.is_empty(), run.saving.save)),
-            Self::Slices(slices) => {
-                return Some((!slices.output.is_empty(), slices.saving.save));
-            }
             Self::Facts(_)
             | Self::Restore
             | Self::Report(_)

@@ -3,7 +3,7 @@
 //! Names of threads, devices and files, kernel messages and errors can contain any character,
 //! including escape sequences. Text passes one filter here: of the characters that a terminal
 //! interprets or does not show, line feeds and tabs are left, and all others are written as
-//! escapes ([`units::printable_lines`]). Line feeds in names are escaped by `report`, and by the
+//! escapes ([`units::printable_lines`]); colours are added after it. Line feeds in names are escaped by `report`, and by the
 //! code that creates an error's text. If the locale is not UTF-8, the text is ASCII.
 //!
 //! JSON keeps its value: in strings such characters become `\u` escapes.
@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
 use units::{escape, is_hidden, printable_lines};
 
-use report::{Document, View, terminal_text};
+use report::{Document, Role, View, terminal_parts, terminal_text};
 
 use crate::outcome::Failure;
 
@@ -45,7 +45,30 @@ pub(crate) fn print(text: &str) -> Result<bool, Failure> {
 
 /// Prints a report to standard output, of the requested size.
 pub(crate) fn print_document(document: &Document, view: View) -> Result<bool, Failure> {
-    print(&terminal_text(document, view))
+    let (is_ascii, has_colours) = (is_ascii_only(), has_colours());
+    let parts = terminal_parts(document, view).into_iter().map(|part| {
+        let lines = for_people(&::report::folded(&part.lines), is_ascii).into_owned();
+        if has_colours { coloured(part.role, &lines) } else { lines }
+    });
+    print_exactly(&parts.collect::<String>())
+}
+
+/// Whether standard output shows colours, and nobody objects (no-color.org).
+fn has_colours() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    io::stdout().is_terminal() && !is_dumb && !is_set("NO_COLOR")
+}
+
+/// The lines in bold or in the colour of their role, which each line ends.
+fn coloured(role: Role, lines: &str) -> String {
+    let begin = match role {
+        Role::Plain => return lines.to_owned(),
+        Role::Title => "\x1b[1m",
+        Role::Command => "\x1b[36m",
+        Role::Doubt => "\x1b[1;33m",
+    };
+    lines.lines().map(|line| format!("{begin}{line}\x1b[0m\n")).collect()
 }
 
 /// Whether standard output is a terminal that is wide enough for pictures.
@@ -207,6 +230,13 @@ mod tests {
         assert_eq!(shown(text, false), "a\n\tb\\x1b[2J\\x9b\\u{202e}µ…\\x0d");
         assert_eq!(shown(text, true), "a\n\tb\\x1b[2J\\x9b\\u{202e}u~\\x0d");
         assert_eq!(shown("2 × é", true), "2 x \\xe9");
+    }
+
+    /// Check that each line has its colour and ends it, so that a pager can begin anywhere.
+    #[test]
+    fn colours() {
+        assert_eq!(coloured(Role::Title, "a\nb\n"), "\x1b[1ma\x1b[0m\n\x1b[1mb\x1b[0m\n");
+        assert_eq!(coloured(Role::Plain, "a\nb\n"), "a\nb\n");
     }
 
     /// Check that JSON with escapes is the same value.

@@ -93,4 +93,4 @@ pub use pictures::{
     recording_pictures, terminal_picture,
 };
 pub use terminal::width::{folded, set_width, width};
-pub use terminal::{View, terminal_text};
+pub use terminal::{Part, Role, View, terminal_parts, terminal_text};

@@ -41,12 +41,39 @@ impl View {
     pub const FULL: Self = Self { size: Importance::Full, has_pictures: false };
 }
 
+/// Whole lines of a report, which a terminal may set apart by a colour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What they are.
+    pub role: Role,
+    /// The lines, each with its line feed.
+    pub lines: String,
+}
+
+/// What lines of a report are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Anything else.
+    Plain,
+    /// The title of the report or of a section.
+    Title,
+    /// A command to type.
+    Command,
+    /// A reason not to trust a number.
+    Doubt,
+}
+
 /// The document as text, as wide as the terminal.
 pub fn terminal_text(document: &Document, view: View) -> String {
+    terminal_parts(document, view).into_iter().map(|part| part.lines).collect()
+}
+
+/// The same, in parts.
+pub fn terminal_parts(document: &Document, view: View) -> Vec<Part> {
     let shown: Vec<&Content> = document.shown(view.size).collect();
     let is_chart =
         |content: Option<&&Content>| matches!(content, Some(Content::Chart(_)));
-    let mut text = String::new();
+    let mut parts = Vec::new();
     let mut before = None;
     for (at, &content) in shown.iter().enumerate() {
         let is_of_pictures = is_chart(Some(&content))
@@ -54,16 +81,23 @@ pub fn terminal_text(document: &Document, view: View) -> String {
         if is_of_pictures && !view.has_pictures {
             continue;
         }
-        let block = block(content);
+        let block: Vec<Part> =
+            block(content).into_iter().filter(|part| !part.lines.is_empty()).collect();
         if !block.is_empty() {
-            if !text.is_empty() && !is_attached(before, content) {
-                text.push('\n');
+            if !parts.is_empty() && !is_attached(before, content) {
+                parts.push(Part::new(Role::Plain, "\n".to_owned()));
             }
-            text.push_str(&block);
+            parts.extend(block);
             before = Some(content);
         }
     }
-    text
+    parts
+}
+
+impl Part {
+    fn new(role: Role, lines: String) -> Self {
+        Self { role, lines }
+    }
 }
 
 /// Whether a block follows the one before it without a space: the content of a section, below its title.
@@ -80,46 +114,50 @@ fn is_attached(before: Option<&Content>, content: &Content) -> bool {
     has_no_head && matches!(before, Some(Content::Heading(_)))
 }
 
-fn block(content: &Content) -> String {
+fn block(content: &Content) -> Vec<Part> {
+    let plain = |lines| vec![Part::new(Role::Plain, lines)];
     match content {
         Content::Title(text) => {
             let line = in_one_line(text);
-            format!("{line}\n{}\n", "─".repeat(columns(&line).min(width())))
+            let rule = "─".repeat(columns(&line).min(width()));
+            vec![Part::new(Role::Title, line + "\n"), Part::new(Role::Plain, rule + "\n")]
         }
-        Content::Heading(text) | Content::Paragraph(text) => folded_text("", text),
+        Content::Heading(text) => vec![Part::new(Role::Title, folded_text("", text))],
+        Content::Paragraph(text) => plain(folded_text("", text)),
         Content::List(list) => self::list(list),
-        Content::Table(table) => table::table(table, width()),
+        Content::Table(table) => plain(table::table(table, width())),
         Content::Doubts(doubts) => {
             let items = doubts.iter().map(|doubt| folded_text("  - ", doubt));
-            format!(
-                "Doubts (reasons not to trust a number)\n{}",
-                items.collect::<String>()
-            )
+            let title = "Doubts (reasons not to trust a number)\n".to_owned();
+            vec![Part::new(Role::Doubt, title), Part::new(Role::Plain, items.collect())]
         }
-        Content::Chart(chart) => chart::lines(chart, width()),
-        Content::Verbatim(lines) => printable_lines(lines).into_owned(),
+        Content::Chart(chart) => plain(chart::lines(chart, width())),
+        Content::Verbatim(lines) => plain(printable_lines(lines).into_owned()),
     }
 }
 
-fn list(list: &List) -> String {
+fn list(list: &List) -> Vec<Part> {
     let lead = |at: usize| match list.lead {
         Lead::None => String::new(),
         Lead::Bullet => "  - ".to_owned(),
         Lead::Number => format!("{:>3}. ", at + 1),
     };
-    list.items.iter().enumerate().map(|(at, one)| item(&lead(at), one)).collect()
+    list.items.iter().enumerate().flat_map(|(at, one)| item(&lead(at), one)).collect()
 }
 
-fn item(lead: &str, item: &Item) -> String {
+fn item(lead: &str, item: &Item) -> Vec<Part> {
     let space = " ".repeat(lead.len());
     let leads = std::iter::once(lead).chain(std::iter::repeat(&*space));
     let texts = item.paragraphs.iter().zip(leads);
-    let mut text: String = texts.map(|(text, lead)| folded_text(lead, text)).collect();
+    let texts = texts.map(|(text, lead)| folded_text(lead, text)).collect();
+    let mut parts = vec![Part::new(Role::Plain, texts)];
     if let Some(command) = &item.command {
-        text.push_str(&with_lead(&format!("{space}$ "), &printable(command)));
+        let line = with_lead(&format!("{space}$ "), &printable(command));
+        parts.push(Part::new(Role::Command, line));
     }
     if let Some(line) = &item.verbatim {
-        text.push_str(&format!("{space}{}\n", printable(line)));
+        let line = format!("{space}{}\n", printable(line));
+        parts.push(Part::new(Role::Plain, line));
     }
-    text
+    parts
 }

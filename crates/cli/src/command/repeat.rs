@@ -32,6 +32,8 @@ pub(crate) struct RepeatArgs {
 
 pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
     let (measurement, _) = measurement::parse(&args.measurement)?;
+    let files = args.options.report_files();
+    let output = output.beside(files.clone())?;
     let facts = Facts::read(&Root::live());
     let steps = args.steps.iter().map(|step| Variant::of(&step.settings, &facts));
     let mut variants = vec![Variant::current()];
@@ -55,6 +57,6 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
         seed: plan.seed,
         doubts: &doubts,
     };
-    show(output, &[], || repeated_json(&runs), || repeated_document(&runs), none)?;
+    show(output, &files, || repeated_json(&runs), || repeated_document(&runs), none)?;
     Ok(outcome)
 }

@@ -1,13 +1,11 @@
 //! `slices`: time slices of CPU-bound processes, and what ends them.
 
-use std::path::PathBuf;
-
 use recording::{Policy, SlicesSpec, Spec, Step};
 use session::{Plan, Trace};
 use summary::Summary;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Saving, cpu_list, outputs, seconds, span, step};
+use crate::args::{Output, SaveOptions, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
 use crate::measuring::{self, finish_with};
 use crate::outcome::{Failure, Outcome};
@@ -74,12 +72,8 @@ pub(crate) struct SlicesArgs {
     /// Do not trace scheduler switches; tracing adds a small cost to each switch.
     #[arg(long)]
     pub(crate) no_trace: bool,
-    /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report` (any
-    /// other name; `-`: to standard output, instead of the report). Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) saving: Saving,
+    pub(crate) saved: SaveOptions,
     #[command(flatten)]
     pub(crate) claiming: Claiming,
 }
@@ -111,7 +105,7 @@ impl SlicesArgs {
 }
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
-    let files = outputs(&args.output);
+    let files = args.saved.files();
     let output = output.beside(files.clone())?;
     let plan = Plan {
         access: args.claiming.access(),

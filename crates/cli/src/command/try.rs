@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use ::facts::{Facts, Root};
 use experiments::BootWorkload;
 use recording::{Code, Doubt, StepSetting};
-use report::{ComparedSets, TriedSettings, tried_document, tried_json};
+use report::{ComparedSets, TriedSettings};
+use report::{compared_sets_pictures, tried_document, tried_json};
 use stats::BetterSet;
 use summary::{Comparison, compare};
 use units::{Cpu, CpuSet, Ppm};
@@ -17,7 +18,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Plan, Repeated, Variant, repeat};
-use crate::reporting::{none, show};
+use crate::reporting::show;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TryArgs {
@@ -35,7 +36,7 @@ pub(crate) struct TryArgs {
     /// ticks, latency, or the program of `run`.
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["settings", "vs", "keep", "runs", "min_runs", "warmup", "prepare",
-        "pause", "timeout", "seed", "output", "ignore_failure", "show_output"])]
+        "pause", "timeout", "seed", "ignore_failure", "show_output"])]
     pub(crate) boot: Option<String>,
     /// Kernel of the guests, as for `lab run`.
     #[arg(long, value_name = "KERNEL", requires = "boot", default_value = "running")]
@@ -56,8 +57,13 @@ pub(crate) struct TryArgs {
 
 pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
     let (measurement, parsed) = measurement::parse(&args.measurement)?;
+    let files = args.options.report_files();
+    let output = output.beside(files.clone())?;
     if let Some(append) = &args.boot {
-        return boots::run(append, &args.kernel, workload(&parsed)?, output);
+        if let Some(folder) = args.options.folder()? {
+            return Err(folder.refuse("--boot saves no recordings"));
+        }
+        return boots::run(append, &args.kernel, workload(&parsed)?, &files, output);
     }
     let facts = Facts::read(&Root::live());
     let other = Variant::of(&args.settings, &facts)?;
@@ -98,7 +104,13 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
         seed: plan.seed,
         doubts: &doubts,
     };
-    show(output, &[], || tried_json(&tried), || tried_document(&tried), none)?;
+    show(
+        output,
+        &files,
+        || tried_json(&tried),
+        || tried_document(&tried),
+        || compared_sets_pictures(&tried.compared),
+    )?;
     Ok(outcome)
 }
 

@@ -27,6 +27,7 @@ use crate::reporting::{none, show};
 use crate::terminal::stop_flag;
 
 pub(crate) fn run(args: &AblateArgs, output: Output) -> Result<Outcome, Failure> {
+    let output = output.beside(args.written.files()?)?;
     check_metric(&args.metric, &metric_keys())?;
     let experiment = match &args.experiment {
         Some(name) => read(name)?,
@@ -326,7 +327,7 @@ impl Asked<'_> {
         };
         show(
             output,
-            &[],
+            &self.args.written.files()?,
             || ablation_json(&ablated),
             || ablation_document(&ablated),
             none,

@@ -287,6 +287,8 @@ pub(crate) struct AblateArgs {
     /// before the cell fails; in seconds or with a unit (2m).
     #[arg(long, value_name = "TIME", default_value = DEADLINE, value_parser = deadline)]
     pub(crate) deadline: Nanos,
+    #[command(flatten)]
+    pub(crate) written: ReportFiles,
 }
 
 /// When `lab ablate` ends.
@@ -300,8 +302,8 @@ pub(crate) enum Budget {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// EXPERIMENT/NAME@KERNEL (any unambiguous part), or a prefix of a cached cell's hash as printed
-    /// by `lab run` (6 or more digits).
+    /// EXPERIMENT/NAME@KERNEL (any unambiguous part), or a prefix of a cached cell's hash, as
+    /// `lab run --full` prints it (6 or more digits).
     #[arg(value_name = "CELL")]
     pub(crate) cell: String,
     /// Compare with this cell; @KERNEL: the same cell on another kernel.

@@ -7,6 +7,7 @@ use summary::CellsComparison;
 use units::Cpu;
 
 use crate::args::Output;
+use crate::destination::Destination;
 use crate::lab;
 use crate::lab::args::How;
 use crate::outcome::{Failure, Outcome};
@@ -15,11 +16,13 @@ use crate::reporting::{none, show};
 /// The CPU that is measured in the guest if none is named: CPU 0 has work that others do not have.
 pub(crate) const DEFAULT_CPU: Cpu = Cpu::new(1);
 
-/// Measures with the default boot parameters and with these, and prints the differences.
+/// Measures with the default boot parameters and with these; prints the differences, and writes them
+/// to the files.
 pub(crate) fn run(
     append: &str,
     kernel: &str,
     workload: BootWorkload,
+    files: &[Destination<'_>],
     output: Output,
 ) -> Result<Outcome, Failure> {
     let cpus = cpus(&workload);
@@ -40,7 +43,7 @@ pub(crate) fn run(
     let compared = ComparedCells { cells: &cells, comparisons: &comparisons };
     show(
         output,
-        &[],
+        files,
         || compared_cells_json(&compared),
         || tried_boot_document(&compared),
         none,

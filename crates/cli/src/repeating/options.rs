@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use units::Nanos;
 
-use crate::args::{Output, seconds, some_seconds};
+use crate::args::{Output, outputs, seconds, some_seconds};
+use crate::destination::Destination;
 use crate::outcome::Failure;
 use crate::repeating::folder::SetFolder;
 use crate::repeating::measurement::Measurement;
@@ -47,9 +48,10 @@ pub(crate) struct RepeatOptions {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u32>,
     /// Save the recordings in DIR as 001.json, 002.json, ..., for `noisefloor compare`; with several
-    /// variants, in one folder for each. Recordings that are there already stay.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
+    /// variants, in one folder for each. Recordings that are there already stay. Or write the report:
+    /// a page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). Can be repeated.
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub(crate) output: Vec<PathBuf>,
     /// Continue if the program of `run` fails.
     #[arg(short, long)]
     pub(crate) ignore_failure: bool,
@@ -88,11 +90,34 @@ impl RepeatOptions {
     /// The folders of the variants; none if the recordings are not saved.
     ///
     /// # Errors
-    /// A folder cannot be created or written.
+    /// There are several, or it cannot be created or written.
     pub(crate) fn folders(&self, plan: &Plan) -> Result<Vec<SetFolder>, Failure> {
-        let folder = self.output.as_deref();
-        let folders = folder.map(|folder| SetFolder::all(folder, &plan.variants));
+        let folders = self.folder()?.map(|to| SetFolder::all(to.file(), &plan.variants));
         Ok(folders.transpose()?.unwrap_or_default())
+    }
+
+    /// The folder of the recordings.
+    ///
+    /// # Errors
+    /// There are several, or it is standard output.
+    pub(crate) fn folder(&self) -> Result<Option<Destination<'_>>, Failure> {
+        let mut folders =
+            outputs(&self.output).into_iter().filter(|to| to.form().is_none());
+        let (folder, other) = (folders.next(), folders.next());
+        if let Some(other) = other {
+            return Err(other.refuse("the recordings are saved in one folder"));
+        }
+        match folder.filter(|folder| folder.is_stdout()) {
+            Some(stdout) => {
+                Err(stdout.refuse("expected a folder, or FILE.html, FILE.md or FILE.svg"))
+            }
+            None => Ok(folder),
+        }
+    }
+
+    /// The files that the report is written to.
+    pub(crate) fn report_files(&self) -> Vec<Destination<'_>> {
+        outputs(&self.output).into_iter().filter(|to| to.form().is_some()).collect()
     }
 }
 

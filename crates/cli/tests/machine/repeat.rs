@@ -82,6 +82,31 @@ fn runs_are_a_set() {
     assert_eq!(compared["sets"][0]["runs"], 5);
 }
 
+/// Check that `-o` saves the recordings in a folder, and writes the report to files; and that two
+/// folders, or standard output, are refused before the first run.
+#[test]
+fn reports_are_written() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [set, page, markdown] = ["set", "page.html", "report.md"].map(path);
+    let to = ["-n", "2", "-o", &set, "-o", &page, "-o", &markdown];
+    let output = repeat(&[&to[..], &["run", "sh", "-c", "exit 0"]].concat());
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(files(Path::new(&set)).len(), 2);
+    for file in [&page, &markdown] {
+        let report = fs::read_to_string(file).unwrap();
+        assert!(report.contains("sh -c"), "{report}");
+    }
+    for (other, why) in [("other", "in one folder"), ("-", "expected a folder")] {
+        let other = if other == "-" { other.to_owned() } else { path(other) };
+        let first = if other == "-" { &page } else { &set };
+        let output = repeat(&["-o", first, "-o", &other, "noise"]);
+        assert_eq!(code(&output), 2);
+        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+    }
+}
+
 /// Check the keys of hyperfine's export, and that they are the numbers of the runs.
 #[test]
 fn benchmarks_are_exported() {
