@@ -18,9 +18,6 @@ const WORTH: Ppm = Ppm::new(10_000.0);
 /// ticks is never quiet: the tick meets a tenth of such jobs at 100 Hz, and all at 1000 Hz.
 const QUIET_LOSS: Ppm = Ppm::new(100.0);
 const QUIET_HIT: Ppm = Ppm::new(10_000.0);
-/// From this share on that other programs use, a machine is busy: a program that needs a CPU for
-/// itself gets a tenth less of it.
-const BUSY: Ppm = Ppm::new(100_000.0);
 
 /// One word for a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +31,10 @@ pub enum State {
 impl State {
     /// The word, if there is one on which the numbers leave no doubt.
     pub fn of(verdict: &Verdict) -> Option<Self> {
-        let split = verdict.split.as_ref();
-        let others = split.map(|split| split.programs).or(verdict.threads);
-        let others = others.and_then(|others| others.ppm);
-        let hit = verdict.consequences.job_hit_ppm;
-        if others.is_some_and(|others| others >= BUSY) {
+        if verdict.busy == Some(true) {
             return Some(Self::Busy);
         }
+        let hit = verdict.consequences.job_hit_ppm;
         let is_quiet = verdict.lost.ppm? < QUIET_LOSS && hit? < QUIET_HIT;
         is_quiet.then_some(Self::Quiet)
     }
@@ -275,23 +269,20 @@ mod tests {
         assert_eq!(of(json!(null)), Some(Cpu::new(1).into()));
     }
 
-    /// Check that "quiet" needs both few jobs that are hit and little lost time, and that a machine is
-    /// busy from a tenth on.
+    /// Check that "quiet" needs both few jobs that are hit and little lost time, and that a busy
+    /// machine is never quiet.
     #[test]
     fn states() {
-        let with = |lost: f64, hit: f64, programs: f64| {
+        let with = |lost: f64, hit: f64, busy: bool| {
             let mut verdict = traced(0, 0, 0).verdict;
             verdict.lost.ppm = Some(Ppm::new(lost));
             verdict.consequences.job_hit_ppm = Some(Ppm::new(hit));
-            let split = verdict.split.as_mut().unwrap();
-            split.programs.ppm = Some(Ppm::new(programs));
+            verdict.busy = Some(busy);
             State::of(&verdict)
         };
-        assert_eq!(with(99.0, 9_999.0, 0.0), Some(State::Quiet));
-        assert_eq!(with(100.0, 9_999.0, 0.0), None);
-        assert_eq!(with(99.0, 1e6, 0.0), None);
-        assert_eq!(with(12_000.0, 1e6, 500.0), None);
-        assert_eq!(with(2e5, 1e6, 99_999.0), None);
-        assert_eq!(with(2e5, 1e6, 1e5), Some(State::Busy));
+        assert_eq!(with(99.0, 9_999.0, false), Some(State::Quiet));
+        assert_eq!(with(100.0, 9_999.0, false), None);
+        assert_eq!(with(99.0, 1e6, false), None);
+        assert_eq!(with(99.0, 9_999.0, true), Some(State::Busy));
     }
 }

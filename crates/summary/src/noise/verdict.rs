@@ -15,8 +15,9 @@ use crate::noise::culprits::CulpritSummary;
 use crate::noise::job_times::JobTimes;
 use crate::noise::{CpuNoiseSummary, NoiseSummary, window};
 
-/// The share of time used by other programs from which a machine is busy: one percent.
-const BUSY: Ppm = Ppm::new(10_000.0);
+/// From this share on that other programs use, a machine is busy: a program that needs a CPU for
+/// itself gets a tenth less of it.
+const BUSY: Ppm = Ppm::new(100_000.0);
 /// The length of a job, also of one step of a parallel program, and the number of its CPUs.
 const JOB: Nanos = Nanos::from_millis(1);
 const NODES: u32 = 1_000;
@@ -30,7 +31,7 @@ const OWN: &str = "noisefloor";
 /// The verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether other programs used 1 % of the CPUs' time or more; null if unknown.
+    /// Whether other programs used 10 % of the CPUs' time or more; null if unknown.
     pub busy: Option<bool>,
     /// The number of measured CPUs.
     pub cpus: usize,
