@@ -1,6 +1,6 @@
 //! A table as lines. If it does not fit, counts are abbreviated first; then what rows have in common gets
 //! lines of its own, names are cut, the space between columns is halved, and at last the table is
-//! divided into blocks of columns, each with the first column.
+//! divided into as few blocks of columns as possible, each with the columns that name the row.
 
 use units::printable;
 
@@ -41,6 +41,8 @@ struct Strings {
     heads: Vec<Vec<String>>,
     rows: Vec<Line>,
     space: usize,
+    /// The number of columns that name a row.
+    keys: usize,
 }
 
 /// A row, what the rows below it have in common, or what stands at the right margin of a row.
@@ -67,7 +69,8 @@ fn fitted(table: &Table, width: usize) -> String {
     let shapes = shapes(table);
     let mut strings = shapes.iter().map(|shape| Strings::of(table, *shape, width));
     let last = strings.clone().next_back();
-    let strings = strings.find(|strings| strings.width() <= width).or(last);
+    let least = last.as_ref().map(|last| last.excess(width));
+    let strings = strings.find(|strings| Some(strings.excess(width)) <= least).or(last);
     strings.map_or_else(String::new, |strings| strings.text(width))
 }
 
@@ -130,7 +133,8 @@ impl Strings {
             let margin = margins.get(at).filter(|margin| !margin.is_empty());
             rows.extend(margin.cloned().map(Line::Margin));
         }
-        let mut strings = Self { sides, heads, rows, space: shape.space };
+        let keys = keys(table).saturating_sub(usize::from(shape.is_grouped)).max(1);
+        let mut strings = Self { sides, heads, rows, space: shape.space, keys };
         if table.columns.iter().any(|column| column.fit == Fit::Fold) {
             strings.fold_last(width);
         }
@@ -149,11 +153,6 @@ impl Strings {
             }
         }
         widths
-    }
-
-    /// The width of the table.
-    fn width(&self) -> usize {
-        self.width_of(&self.widths())
     }
 
     fn width_of(&self, widths: &[usize]) -> usize {
@@ -189,14 +188,25 @@ impl Strings {
 
     /// The lines, in as few blocks of columns as fit the width.
     fn text(&self, width: usize) -> String {
-        let widths = self.widths();
-        let blocks = self.blocks(&widths, width);
+        let (widths, blocks) = (self.widths(), self.blocks(width));
         let blocks = blocks.iter().map(|block| self.block(block, &widths, width));
         blocks.collect::<Vec<_>>().join("\n").replace(FIXED, " ")
     }
 
+    /// By how much the widest block exceeds the width, and the number of blocks.
+    fn excess(&self, width: usize) -> (usize, usize) {
+        let (widths, blocks) = (self.widths(), self.blocks(width));
+        let of = |block: &Vec<usize>| {
+            let widths: Vec<usize> = block.iter().map(|&at| widths[at]).collect();
+            self.width_of(&widths)
+        };
+        let widest = blocks.iter().map(of).max().unwrap_or(0);
+        (widest.saturating_sub(width), blocks.len())
+    }
+
     /// The columns of each block.
-    fn blocks(&self, widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+    fn blocks(&self, width: usize) -> Vec<Vec<usize>> {
+        let widths = self.widths();
         let all: Vec<usize> = (0..widths.len()).collect();
         let wide = |columns: &[usize]| {
             let widths: Vec<usize> = columns.iter().map(|&at| widths[at]).collect();
@@ -206,12 +216,13 @@ impl Strings {
             return vec![all];
         }
         let mut blocks: Vec<Vec<usize>> = Vec::new();
-        for column in all.into_iter().skip(1) {
+        let (keys, others) = all.split_at(self.keys.min(all.len()));
+        for &column in others {
             match blocks.last_mut() {
                 Some(block) if wide(&[&block[..], &[column]].concat()) <= width => {
                     block.push(column);
                 }
-                _ => blocks.push(vec![0, column]),
+                _ => blocks.push([keys, &[column]].concat()),
             }
         }
         blocks
@@ -256,6 +267,17 @@ fn add_at_margin(lines: &mut Vec<String>, words: &str, width: usize) {
             lines.extend(parts.iter().map(|part| aligned(part, width, Side::Right)));
         }
     }
+}
+
+/// The number of columns that name a row: the words before the first name that may be cut and this
+/// name, or one.
+fn keys(table: &Table) -> usize {
+    let is_name = |column: &Column| matches!(column.fit, Fit::Cut(_));
+    let words = table.columns.iter().take_while(|one| one.side == Side::Left);
+    words
+        .take(table.columns.len().saturating_sub(1))
+        .position(is_name)
+        .map_or(1, |at| at + 1)
 }
 
 /// The headings, in one or two lines; none if all are empty. Names are cut.

@@ -64,7 +64,19 @@ fn blocks() {
     let mut rows = Table::new(columns);
     rows.row(cells!["gaps", "1,234,567", "a sentence that is folded"]);
     rows.row(cells!["loop", "9", "words"]);
-    let expected = " of          ns\n gaps 1,234,567\n loop         9\n\n of   why\n gaps a \
-                    sentence that\n      is folded\n loop words\n";
+    let expected = " of           ns\n gaps  1,234,567\n loop          9\n\n of    why\n gaps  a \
+                    sentence that\n       is folded\n loop  words\n";
     assert_eq!(table(&rows, 30), expected);
+}
+
+/// Check that each block names its rows, with names as long as the number of blocks permits.
+#[test]
+fn blocks_with_names() {
+    let columns = [Column::words(""), Column::name("source", 6..=20)];
+    let numbers = ["gaps", "longest"].map(Column::number);
+    let mut rows = Table::new(columns.into_iter().chain(numbers));
+    rows.row(cells!["thread", "a-program-with-a-name", "130", "12.1 ms"]);
+    let expected = "         source    gaps\n thread  a-progr…   130\n\n         source    \
+                    longest\n thread  a-progr…  12.1 ms\n";
+    assert_eq!(table(&rows, 26), expected);
 }
