@@ -1,10 +1,10 @@
-//! Boot parameters, and those without effect.
+//! Boot parameters, those without effect, and the program that changes them.
 //!
 //! From `/proc/cmdline`. Parameters without effect are determined from the kernel's version and
 //! configuration (`parameters`), from other parameters (`contradictions`), and since 5.15 from the
 //! kernel's message with the parameters that it does not know.
 
-use crate::fact::{Fact, Why, group};
+use crate::fact::{Fact, Unknown, Why, group};
 use crate::format::command_line::{self, CommandLine, Parameter};
 use crate::format::kernel_log::{self, KernelLog};
 use crate::group::contradictions;
@@ -22,8 +22,20 @@ group! {
         parameters: Vec<String>,
         /// The parameters without effect.
         inert: Vec<Inert>,
+        /// The program that changes the parameters of the next boot: `rpm-ostree`, `grubby`,
+        /// `kernelstub` or `update-grub`.
+        changed_with: String,
     }
 }
+
+/// The programs that change boot parameters, and the file that shows that a machine uses them; the
+/// first of several: images of rpm-ostree have the others, too, without effect.
+const TOOLS: [(&str, &str); 4] = [
+    ("rpm-ostree", "/run/ostree-booted"),
+    ("grubby", "/usr/sbin/grubby"),
+    ("kernelstub", "/usr/bin/kernelstub"),
+    ("update-grub", "/usr/sbin/update-grub"),
+];
 
 impl Boot {
     pub(crate) fn read(sources: &Sources) -> Self {
@@ -38,8 +50,22 @@ impl Boot {
         Self {
             parameters: Fact::of(line.map(redact), command_line::FILE),
             inert: Fact::of(inert, evidence(sources)),
+            changed_with: changed_with(sources),
         }
     }
+}
+
+fn changed_with(sources: &Sources) -> Fact<String> {
+    for (tool, file) in TOOLS {
+        match sources.root.exists(file) {
+            Ok(true) => return Fact::of(Ok(tool.to_owned()), file),
+            Ok(false) => {}
+            Err(unknown) => return Fact::of(Err(unknown), file),
+        }
+    }
+    let files = TOOLS.map(|(_, file)| file).join(", ");
+    let text = "none of the programs is there that change them on common distributions";
+    Fact::of(Err(Unknown::new(Why::Absent, text)), files)
 }
 
 fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
@@ -259,6 +285,25 @@ mod tests {
         assert!(late.contains("/dev/kmsg (its beginning is overwritten)"), "{late}");
         let old = source(&[line, ("/proc/sys/kernel/osrelease", "5.10.0")]);
         assert!(old.contains("kernels before 5.15"), "{old}");
+    }
+
+    /// Check which program changes boot parameters: the first that is there.
+    #[test]
+    fn changed_with() {
+        let found = |file: &str| {
+            let tree = tree(&[
+                ("/proc/cmdline", "quiet"),
+                ("/usr/sbin/update-grub", ""),
+                (file, ""),
+            ]);
+            Boot::read(&tree.sources()).changed_with.get().cloned()
+        };
+        assert_eq!(found("/usr/sbin/grubby").as_deref(), Some("grubby"));
+        assert_eq!(found("/run/ostree-booted").as_deref(), Some("rpm-ostree"));
+        assert_eq!(found("/etc/hostname").as_deref(), Some("update-grub"));
+        let tree = tree(&[("/proc/cmdline", "quiet")]);
+        let none = Boot::read(&tree.sources()).changed_with;
+        assert_eq!(none.value().unwrap_err().code, Why::Absent);
     }
 
     /// Check that an invalid log is an error.
