@@ -83,7 +83,7 @@ pub(crate) fn append(measured: &Measured, output: Output) -> Result<(), Failure>
     let file = file.map_err(|why| Failure::refused(chain(&why)))?;
     let mut history = History::create(&file)?;
     let recording = measured.recording();
-    let numbers = RunNumbers::of(recording, measured.summary());
+    let numbers = RunNumbers::of(recording, Some(measured.summary()));
     let id = history.append(&machine(), recording.body.kind(), &numbers)?;
     if !output.quiet {
         say(format_args!("saved as entry {id} of the history"));

@@ -68,9 +68,10 @@ pub use cell::trim::{
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
+pub use comparison::observation::{CulpritNumber, MetricNumber};
 pub use comparison::program_run::ProgramRun;
 pub use comparison::quantity::Quantity;
-pub use comparison::run_numbers::{CulpritNumber, MetricNumber, RunNumbers};
+pub use comparison::run_numbers::RunNumbers;
 pub use comparison::run_set::{RunSet, RunsDoubt};
 pub use comparison::samples::RunSpread;
 pub use comparison::variants::Variants;

@@ -3,10 +3,10 @@
 //! `noise_ns` is the sum of all gaps, stored or only counted; quantiles and risk are those of the
 //! stored ones. The `ns` of the culprits add up to `noise_ns`.
 
-use recording::{CpuNoise, Lost, NoiseSeries, ProcCounts, Source};
+use recording::{CpuNoise, Lost, NoiseSeries, Source};
 use serde::{Deserialize, Serialize};
 use stats::{Distribution, Gaps};
-use units::{Cpu, Nanos, PerSecond, Ppm, Span};
+use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::noise::culprits::{CulpritSummary, GapTotal};
 use crate::noise::eventless::Eventless;
@@ -111,17 +111,12 @@ impl NoiseSummary {
         source.is_some_and(|source| source != Source::Proc)
     }
 
-    /// CPUs alone, without what is known of all together.
-    pub(crate) fn of_cpus(cpus: Vec<CpuNoiseSummary>) -> Self {
-        Self { cpus, ..Self::default() }
-    }
-
     /// Summarizes each CPU.
     pub fn of(series: &NoiseSeries) -> Self {
         let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
         let cpus: Vec<CpuNoiseSummary> = series.cpus.iter().map(of).collect();
         let culprits =
-            CulpritSummary::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
+            CulpritSummary::together(cpus.iter().flat_map(|cpu| cpu.culprits.clone()));
         let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
@@ -152,15 +147,21 @@ impl CpuNoiseSummary {
         let blamed = input.blamed.as_ref();
         let steal = blamed.and_then(|blamed| blamed.steal.as_ref());
         Self {
+            cpu: input.cpu,
+            elapsed_ns: input.elapsed_ns,
             loop_ns_p50: input.loop_ns,
             threshold_ns: Some(threshold),
+            gaps: total.gaps,
+            gaps_hz: PerSecond::of(total.gaps, input.elapsed_ns),
+            noise_ns: total.ns,
+            noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
+            gap_ns: total.lengths(&input.gaps),
             risk: risks(input),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
             culprits,
             proc: ProcSummary::of(&input.proc),
-            ..Self::for_metrics(input.cpu, input.elapsed_ns, total, &input.gaps)
         }
     }
 
@@ -173,36 +174,6 @@ impl CpuNoiseSummary {
     pub fn stolen_ppm(&self) -> Option<[Ppm; 2]> {
         let StolenTime { at_least, at_most } = self.stolen()?;
         Some([Ppm::of(at_least, self.elapsed_ns)?, Ppm::of(at_most, self.elapsed_ns)?])
-    }
-
-    /// Only what the metrics of a CPU need: causes and risks take much longer to compute.
-    pub(crate) fn for_metrics(
-        cpu: Cpu,
-        elapsed_ns: Nanos,
-        total: GapTotal,
-        gaps: &[Span],
-    ) -> Self {
-        Self {
-            cpu,
-            elapsed_ns,
-            loop_ns_p50: Nanos::ZERO,
-            threshold_ns: None,
-            gaps: total.gaps,
-            gaps_hz: PerSecond::of(total.gaps, elapsed_ns),
-            noise_ns: total.ns,
-            noise_ppm: Ppm::of(total.ns, elapsed_ns),
-            // Gaps that were only counted have no quantiles.
-            gap_ns: Distribution {
-                max: (total.gaps > 0).then_some(total.max),
-                ..Distribution::of(gaps.iter().map(|gap| gap.length))
-            },
-            risk: Vec::new(),
-            culprits: Vec::new(),
-            own: None,
-            eventless: None,
-            steal: None,
-            proc: ProcSummary::of(&ProcCounts::default()),
-        }
     }
 }
 
@@ -241,6 +212,7 @@ fn risks(cpu: &CpuNoise) -> Vec<Risk> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use units::Span;
 
     use super::*;
     use crate::example::{cpu_noise, noise};

@@ -10,10 +10,11 @@ use stats::{Block, BlockUnit};
 use units::{Cpu, Nanos, Span};
 
 use crate::comparison::observation::{Observation, culprits};
-use crate::metrics::read::metrics;
+use crate::metrics::read::gaps;
+use crate::metrics::table::GapNumbers;
 use crate::noise::culprits::GapTotal;
-use crate::noise::{CpuNoiseSummary, NoiseSummary, window};
-use crate::summary::{Items, Summary};
+use crate::noise::{NoiseSummary, window};
+use crate::summary::Items;
 
 /// With fewer blocks, their dependence cannot be estimated.
 const BLOCKS_MIN: u64 = 16;
@@ -102,9 +103,8 @@ pub(crate) fn noise(series: &NoiseSeries) -> Vec<Level> {
             let shares = || parts.iter().filter_map(|part| part.blamed);
             let time = length.saturating_mul(parts.len() as u64);
             let culprits = is_traced.then(|| culprits(shares(), Nanos::ZERO, time));
-            let cpus = parts.iter().map(|part| part.summary(length)).collect();
-            let summary = Summary::Noise(NoiseSummary::of_cpus(cpus));
-            Observation { metrics: metrics(&summary), culprits }
+            let numbers = parts.iter().map(|part| (part.cpu, part.numbers(length)));
+            Observation::new(gaps(numbers), culprits)
         };
         (0..count).map(block).collect()
     };
@@ -121,10 +121,10 @@ struct CpuPart<'a> {
 }
 
 impl CpuPart<'_> {
-    fn summary(&self, elapsed: Nanos) -> CpuNoiseSummary {
+    fn numbers(&self, elapsed: Nanos) -> GapNumbers {
         let max = self.gaps.iter().map(|gap| gap.length).max().unwrap_or(Nanos::ZERO);
         let total = GapTotal { gaps: self.gaps.len() as u64, ns: self.noise, max };
-        CpuNoiseSummary::for_metrics(self.cpu, elapsed, total, self.gaps)
+        GapNumbers::of(elapsed, total, self.gaps)
     }
 }
 
@@ -186,7 +186,6 @@ mod tests {
 
     use super::*;
     use crate::comparison::compare;
-    use crate::comparison::observation::quantity;
     use crate::comparison::run_set::RunSet;
     use crate::example::{blamed, cpu_noise, noise as series, share};
 
@@ -201,7 +200,8 @@ mod tests {
 
     fn values(level: &Level, key: &str) -> Vec<f64> {
         let metrics = level.blocks.iter().flat_map(|block| &block.metrics);
-        metrics.filter(|metric| metric.key == key).map(|metric| metric.value).collect()
+        let own = metrics.filter(|one| one.metric == key);
+        own.map(|one| one.value).collect()
     }
 
     /// Check that blocks are powers of two long, and that a run has from 16 of them on.
@@ -328,15 +328,15 @@ mod tests {
         let levels = noise(&series(Some(Source::Bpf), vec![cpu]));
         for level in &levels {
             let sum = |block: &Observation| -> f64 {
-                block.culprits.iter().flatten().map(|(_, ppm)| ppm.get()).sum()
+                block.culprits.iter().flatten().map(|one| one.ppm.get()).sum()
             };
             let found: Vec<f64> = level.blocks.iter().map(sum).collect();
             let noise = values(level, "noise_ppm");
             assert!(found.iter().zip(noise).all(|(a, b)| (a - b).abs() < 1e-9));
             let names =
                 level.blocks.iter().flat_map(|block| block.culprits.iter().flatten());
-            let expected = quantity(CulpritKind::Thread, "kworker/3");
-            assert!(names.into_iter().all(|(of, _)| *of == expected));
+            let expected = (CulpritKind::Thread, "kworker/3");
+            assert!(names.into_iter().all(|one| one.key() == expected));
         }
     }
 }

@@ -1,50 +1,92 @@
 //! The numbers of one run, or of one block of it, that are compared.
 
-use recording::{Blamed, Body, CulpritKind, NoiseSeries, Recording, Share};
-use units::{Nanos, Ppm};
+use std::collections::BTreeMap;
 
-use crate::comparison::quantity::Quantity;
+use recording::{Blamed, Body, CulpritKind, NoiseSeries, Recording, Share};
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Nanos, Ppm};
+
 use crate::metrics::definition::Metric;
-use crate::metrics::read::metrics;
-use crate::noise::culprits::CulpritSummary;
-use crate::noise::{CpuNoiseSummary, NoiseSummary, total};
+use crate::metrics::read::{gaps, metrics};
+use crate::metrics::table::GapNumbers;
+use crate::noise::{NoiseSummary, total};
 use crate::run::InterruptionsSummary;
 use crate::summary::Summary;
 use crate::ticks::TicksSummary;
 
+/// A metric of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricNumber {
+    /// Its key.
+    pub metric: String,
+    /// The CPU; null for a metric that is not of a CPU.
+    pub cpu: Option<Cpu>,
+    /// Its value.
+    pub value: f64,
+}
+
+/// The share of its time that a run lost to a culprit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CulpritNumber {
+    /// The kind of event.
+    pub kind: CulpritKind,
+    /// The name of the interrupt, the thread, ...
+    pub name: String,
+    /// The share.
+    pub ppm: Ppm,
+}
+
+impl MetricNumber {
+    pub(crate) fn key(&self) -> (&str, Option<Cpu>) {
+        (&self.metric, self.cpu)
+    }
+}
+
+impl CulpritNumber {
+    pub(crate) fn key(&self) -> (CulpritKind, &str) {
+        (self.kind, &self.name)
+    }
+}
+
 /// Metrics, and the time lost to culprits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
-    pub(crate) metrics: Vec<Metric>,
-    /// The share of its time that each culprit took from the CPUs; `None` if single events were not
-    /// traced.
-    pub(crate) culprits: Option<Vec<(Quantity, Ppm)>>,
+    pub(crate) metrics: Vec<MetricNumber>,
+    /// `None` if single events were not traced.
+    pub(crate) culprits: Option<Vec<CulpritNumber>>,
 }
 
 impl Observation {
-    pub(crate) fn of(recording: &Recording) -> Self {
-        Self::of_gaps(recording)
-            .unwrap_or_else(|| Self::of_summary(&Summary::of(recording)))
+    pub(crate) fn new(
+        metrics: Vec<Metric>,
+        culprits: Option<Vec<CulpritNumber>>,
+    ) -> Self {
+        let number =
+            |Metric { key: metric, cpu, value, .. }| MetricNumber { metric, cpu, value };
+        Self { metrics: metrics.into_iter().map(number).collect(), culprits }
     }
 
-    /// The same of a recording whose summary is known.
-    pub(crate) fn with_summary(recording: &Recording, summary: &Summary) -> Self {
-        Self::of_gaps(recording).unwrap_or_else(|| Self::of_summary(summary))
-    }
-
-    /// Of a recording with gaps of busy CPUs: without the parts of a summary that are not compared.
-    fn of_gaps(recording: &Recording) -> Option<Self> {
-        let noise = Self::of_noise(recording.body.noise()?);
-        let Body::Check { series, .. } = &recording.body else { return Some(noise) };
+    /// The numbers of a recording, whose summary may be known. Of gaps of busy CPUs, the parts of a
+    /// summary that are not compared are not computed.
+    pub(crate) fn of(recording: &Recording, summary: Option<&Summary>) -> Self {
+        let Some(series) = recording.body.noise() else {
+            return summary.map_or_else(
+                || Self::of_summary(&Summary::of(recording)),
+                Self::of_summary,
+            );
+        };
+        let noise = Self::of_noise(series);
+        let Body::Check { series, .. } = &recording.body else { return noise };
         let ticks = Summary::Ticks(TicksSummary::of_series(&series.rest));
-        Some(Self { metrics: [metrics(&ticks), noise.metrics].concat(), ..noise })
+        let Self { metrics, .. } = Self::of_summary(&ticks);
+        Self { metrics: [metrics, noise.metrics].concat(), ..noise }
     }
 
     pub(crate) fn of_noise(series: &NoiseSeries) -> Self {
-        let cpus = series.cpus.iter().map(|cpu| {
-            CpuNoiseSummary::for_metrics(cpu.cpu, cpu.elapsed_ns, total(cpu), &cpu.gaps)
-        });
-        let summary = NoiseSummary::of_cpus(cpus.collect());
+        let numbers = series
+            .cpus
+            .iter()
+            .map(|cpu| (cpu.cpu, GapNumbers::of(cpu.elapsed_ns, total(cpu), &cpu.gaps)));
         let culprits = NoiseSummary::is_source(series.source).then(|| {
             let blamed = series.cpus.iter().filter_map(|cpu| cpu.blamed.as_ref());
             let shares = blamed.map(|blamed| (blamed, blamed.shares.as_slice()));
@@ -52,7 +94,7 @@ impl Observation {
             let time = series.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
             culprits(shares, lost.map(|lost| lost.ns).sum(), time)
         });
-        Self { metrics: metrics(&Summary::Noise(summary)), culprits }
+        Self::new(gaps(numbers), culprits)
     }
 
     /// A summary of a kind without gaps of busy CPUs.
@@ -62,42 +104,37 @@ impl Observation {
         } else {
             None
         };
-        Self { metrics: metrics(summary), culprits }
+        Self::new(metrics(summary), culprits)
     }
 }
 
 /// The times of culprits.
 #[derive(Default)]
-struct Times(Vec<(Quantity, Nanos)>);
+struct Times<'a>(BTreeMap<(CulpritKind, &'a str), Nanos>);
 
-impl Times {
-    fn of(culprits: &[CulpritSummary]) -> Self {
-        let mut times = Self::default();
-        culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
-        times
-    }
-
-    fn add(&mut self, kind: CulpritKind, name: &str, ns: Nanos) {
+impl<'a> Times<'a> {
+    fn add(&mut self, kind: CulpritKind, name: &'a str, ns: Nanos) {
         if ns.is_zero() {
             return; // a culprit of other blocks or of no gap
         }
-        let of = quantity(kind, name);
-        match self.0.iter_mut().find(|(other, _)| *other == of) {
-            Some((_, sum)) => *sum = *sum + ns,
-            None => self.0.push((of, ns)),
-        }
+        let sum = self.0.entry((kind, known_name(kind, name))).or_default();
+        *sum = *sum + ns;
     }
 
     /// As shares of the time of all CPUs.
-    fn shares(self, time: Nanos) -> Vec<(Quantity, Ppm)> {
-        let share = |(of, ns)| Some((of, Ppm::of(ns, time)?));
+    fn shares(self, time: Nanos) -> Vec<CulpritNumber> {
+        let share = |((kind, name), ns): ((_, &str), _)| {
+            let ppm = Ppm::of(ns, time)?;
+            Some(CulpritNumber { kind, name: name.to_owned(), ppm })
+        };
         self.0.into_iter().filter_map(share).collect()
     }
 }
 
 /// The causes of a program's interruptions, and the time that the hypervisor took besides.
-fn of_interruptions(found: &InterruptionsSummary) -> Vec<(Quantity, Ppm)> {
-    let mut times = Times::of(&found.culprits);
+fn of_interruptions(found: &InterruptionsSummary) -> Vec<CulpritNumber> {
+    let mut times = Times::default();
+    found.culprits.iter().for_each(|one| times.add(one.kind, &one.name, one.ns));
     times.add(CulpritKind::Steal, "hypervisor", found.steal_ns.unwrap_or(Nanos::ZERO));
     times.shares(found.ready_ns)
 }
@@ -108,7 +145,7 @@ pub(crate) fn culprits<'a>(
     shares: impl Iterator<Item = (&'a Blamed, &'a [Share])>,
     lost: Nanos,
     time: Nanos,
-) -> Vec<(Quantity, Ppm)> {
+) -> Vec<CulpritNumber> {
     let mut times = Times::default();
     for (blamed, shares) in shares {
         let mut own = vec![Nanos::ZERO; blamed.culprits.len()];
@@ -127,13 +164,12 @@ pub(crate) fn culprits<'a>(
 
 /// Threads of one name are one culprit in all runs. The numbers of the kernel's workers change:
 /// `kworker/1:2-events` is any worker of CPU 1, `kworker/u8:3` any that is not bound to one.
-pub(crate) fn quantity(kind: CulpritKind, name: &str) -> Quantity {
+fn known_name(kind: CulpritKind, name: &str) -> &str {
     let is_worker = kind == CulpritKind::Thread && name.starts_with("kworker/");
-    let name = match name.split_once(':') {
+    match name.split_once(':') {
         Some((pool, _)) if is_worker => pool,
         _ => name,
-    };
-    Quantity::Culprit { kind, name: name.to_owned() }
+    }
 }
 
 #[cfg(test)]
@@ -167,8 +203,11 @@ mod tests {
         let series = noise(Some(Source::Bpf), vec![cpu]);
         let summary = NoiseSummary::of(&series);
         let found = Observation::of_noise(&series);
-        let expected = Times::of(&summary.culprits).shares(Nanos::from_secs(1));
-        assert_eq!(found.metrics, metrics(&Summary::Noise(summary)));
+        let mut expected = Times::default();
+        summary.culprits.iter().for_each(|one| expected.add(one.kind, &one.name, one.ns));
+        let expected = expected.shares(Nanos::from_secs(1));
+        let metrics = metrics(&Summary::Noise(summary.clone()));
+        assert_eq!(found.metrics, Observation::new(metrics, None).metrics);
         let culprits = found.culprits.unwrap();
         assert_eq!(culprits.len(), 3);
         assert!(expected.iter().all(|one| culprits.contains(one)), "{culprits:?}");

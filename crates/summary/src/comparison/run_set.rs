@@ -9,7 +9,6 @@ use crate::comparison::blocks::{Level, levels};
 use crate::comparison::observation::Observation;
 use crate::comparison::program_run::ProgramRun;
 use crate::comparison::run_numbers::RunNumbers;
-use crate::comparison::variants;
 use crate::comparison::variants::Variants;
 
 /// Runs that are compared as one set.
@@ -43,34 +42,24 @@ pub struct RunsDoubt {
 impl RunSet {
     /// A set of one run, which is divided into blocks.
     pub fn single(run: &Recording) -> Self {
-        let mut set = Self { levels: levels(run), ..Self::default() };
+        let mut set = Self::default();
         set.add(run);
-        set
+        Self { levels: levels(run), ..set }
     }
 
     /// Adds a run.
     pub fn add(&mut self, run: &Recording) {
-        if !self.observations.is_empty() {
-            self.levels.clear();
-        }
-        self.observations.push(Observation::of(run));
         self.programs.extend(ProgramRun::of(run));
-        self.facts.add(variants::facts(&run.facts));
-        self.parameters.add(variants::parameters(run));
-        self.add_taken(&run.taken, &run.doubts);
+        self.add_numbers(&RunNumbers::of(run, None));
     }
 
     /// Adds a run of which the numbers were stored.
     pub fn add_numbers(&mut self, run: &RunNumbers) {
         self.levels.clear();
-        self.observations.push(run.observation());
-        let known = |values: &[(String, Value)]| {
-            let some =
-                |(key, value): &(String, Value)| (key.clone(), Some(value.clone()));
-            values.iter().map(some).collect()
-        };
-        self.facts.add(known(&run.facts));
-        self.parameters.add(known(&run.parameters));
+        let (metrics, culprits) = (run.metrics.clone(), run.culprits.clone());
+        self.observations.push(Observation { metrics, culprits });
+        self.facts.add(&run.facts);
+        self.parameters.add(&run.parameters);
         self.add_taken(&run.taken, &run.doubts);
     }
 

@@ -1,14 +1,15 @@
 //! The values of each quantity: of the runs of a set, and of two sets side by side.
 
-use std::iter::repeat_n;
-
+use itertools::Itertools;
+use recording::CulpritKind;
 use stats::{Better, Block, Unit, inflation};
 use units::Cpu;
 
 use crate::comparison::blocks::Level;
-use crate::comparison::observation::Observation;
+use crate::comparison::observation::{CulpritNumber, MetricNumber, Observation};
 use crate::comparison::quantity::Quantity;
 use crate::comparison::run_set::RunSet;
+use crate::metrics::definition;
 
 /// The values of a metric or a culprit.
 type Sample = stats::Sample<Quantity>;
@@ -43,47 +44,40 @@ fn all(observations: &[Observation]) -> Vec<Sample> {
     samples
 }
 
-/// Those of metrics only.
+/// Those of metrics only. Older versions may have had others.
 fn of_metrics(observations: &[Observation]) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = Vec::new();
-    for metric in observations.iter().flat_map(|one| &one.metrics) {
-        let of = Quantity::Metric { metric: metric.key.clone(), cpu: metric.cpu };
-        match samples.iter_mut().find(|one| one.quantity == of) {
-            Some(sample) => sample.values.push(metric.value),
-            None => samples.push(Sample {
-                quantity: of,
-                unit: metric.about.unit,
-                better: metric.about.better,
-                values: vec![metric.value],
-            }),
-        }
-    }
-    samples
+    let all = || observations.iter().flat_map(|one| &one.metrics);
+    let sample = |(metric, cpu): (&str, Option<Cpu>)| {
+        let about = definition(metric)?;
+        let own = all().filter(|one| one.key() == (metric, cpu));
+        Some(Sample {
+            quantity: Quantity::Metric { metric: metric.to_owned(), cpu },
+            unit: about.unit,
+            better: about.better,
+            values: own.map(|one| one.value).collect(),
+        })
+    };
+    all().map(MetricNumber::key).unique().filter_map(sample).collect()
 }
 
 /// Those of culprits only. One that an observation does not have took no time.
 fn of_culprits(observations: &[Observation]) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = Vec::new();
-    let traced = observations.iter().filter_map(|one| one.culprits.as_ref());
-    for (before, culprits) in traced.enumerate() {
-        for (of, ppm) in culprits {
-            let is_known = samples.iter().position(|one| one.quantity == *of);
-            let at = is_known.unwrap_or_else(|| {
-                let values = repeat_n(0.0, before).collect();
-                samples.push(of_culprit(of.clone(), values));
-                samples.len() - 1
-            });
-            samples[at].values.push(ppm.get());
+    let traced: Vec<&[CulpritNumber]> =
+        observations.iter().filter_map(|one| one.culprits.as_deref()).collect();
+    let sample = |(kind, name): (CulpritKind, &str)| {
+        let share = |all: &&[CulpritNumber]| {
+            let own = all.iter().find(|one| one.key() == (kind, name));
+            own.map_or(0.0, |one| one.ppm.get())
+        };
+        Sample {
+            quantity: Quantity::Culprit { kind, name: name.to_owned() },
+            unit: Unit::Ppm,
+            better: Better::Less,
+            values: traced.iter().map(share).collect(),
         }
-        for sample in &mut samples {
-            sample.values.resize(before + 1, 0.0);
-        }
-    }
-    samples
-}
-
-fn of_culprit(quantity: Quantity, values: Vec<f64>) -> Sample {
-    Sample { quantity, unit: Unit::Ppm, better: Better::Less, values }
+    };
+    let keys = traced.iter().copied().flatten().map(CulpritNumber::key);
+    keys.unique().map(sample).collect()
 }
 
 /// The same, without the CPU.

@@ -10,8 +10,10 @@ use crate::comparison::observation::Observation;
 use crate::comparison::run_set::RunSet;
 use crate::comparison::samples::pairs;
 use crate::example::{cpu_noise, noise as series};
+use crate::metrics::read::gaps;
+use crate::metrics::table::GapNumbers;
+use crate::noise::NoiseSummary;
 use crate::noise::culprits::GapTotal;
-use crate::noise::{CpuNoiseSummary, NoiseSummary};
 use crate::random::Random;
 use crate::summary::Summary;
 
@@ -36,15 +38,9 @@ fn set(runs: usize, cpus: u32, mut value: impl FnMut() -> f64) -> RunSet {
             let length = nanos(value().abs());
             let gap = Span { start: Nanos::ZERO, length };
             let total = GapTotal { gaps: 1, ns: length, max: length };
-            CpuNoiseSummary::for_metrics(
-                Cpu::new(cpu),
-                Nanos::from_secs(1),
-                total,
-                &[gap],
-            )
+            (Cpu::new(cpu), GapNumbers::of(Nanos::from_secs(1), total, &[gap]))
         };
-        let summary = NoiseSummary::of_cpus((0..cpus).map(&mut cpu).collect());
-        Observation::of_summary(&Summary::Noise(summary))
+        Observation::new(gaps((0..cpus).map(&mut cpu)), None)
     };
     RunSet { observations: (0..runs).map(|_| run()).collect(), ..RunSet::default() }
 }

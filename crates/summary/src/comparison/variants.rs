@@ -3,7 +3,7 @@
 
 use facts::Facts;
 use itertools::Itertools;
-use recording::{Body, Recording, Repeat, StepSetting};
+use recording::{Body, Recording, Source, StepSetting};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -29,15 +29,13 @@ impl Variants {
     pub const SETTING: &'static str = "settings.";
 
     /// Adds the values of a run.
-    pub(crate) fn add(&mut self, values: Vec<(String, Option<Value>)>) {
+    pub(crate) fn add(&mut self, values: &[(String, Value)]) {
         for (key, value) in values {
-            let known = self.keys.iter().position(|(known, _)| *known == key);
-            let at = known.unwrap_or_else(|| {
-                self.keys.push((key, Vec::new()));
-                self.keys.len() - 1
-            });
-            let own = &mut self.keys[at].1;
-            own.extend(value.filter(|value| !own.contains(value)));
+            match self.keys.iter_mut().find(|(known, _)| known == key) {
+                Some((_, own)) if own.contains(value) => {}
+                Some((_, own)) => own.push(value.clone()),
+                None => self.keys.push((key.clone(), vec![value.clone()])),
+            }
         }
     }
 
@@ -102,37 +100,30 @@ fn is_calibrated(key: &str, sets: &[&[Value]]) -> bool {
         && ends.is_some_and(|(least, most)| most <= least * CALIBRATED_WITHIN)
 }
 
-/// The facts about the machine.
-pub(crate) fn facts(facts: &Facts) -> Vec<(String, Option<Value>)> {
+/// The known facts about the machine.
+pub(crate) fn facts(facts: &Facts) -> Vec<(String, Value)> {
     let page = facts.page();
     let entries = page.entries().iter();
     let of_machine = entries.filter(|entry| !OF_THE_PROCESS.contains(&entry.group()));
-    of_machine.map(|entry| (entry.key.to_owned(), entry.value.clone().ok())).collect()
+    let known =
+        of_machine.filter_map(|one| Some((one.key, one.value.as_ref().ok()?.clone())));
+    known.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The parameters of a measurement, with its kind, the source of its events, the shortest gap that was
 /// stored, which may be calibrated, and the settings that were changed for it.
-pub(crate) fn parameters(recording: &Recording) -> Vec<(String, Option<Value>)> {
+pub(crate) fn parameters(recording: &Recording) -> Vec<(String, Value)> {
     let body = &recording.body;
-    let kind = ("kind".to_owned(), Some(Value::from(body.kind())));
-    let source = body.source().map(|source| Value::from(source.name()));
-    let events = ("events".to_owned(), Some(source.unwrap_or(Value::Null)));
+    let kind = ("kind".to_owned(), Value::from(body.kind()));
+    let events = ("events".to_owned(), Value::from(body.source().map(Source::name)));
     let threshold = body.noise().map(|noise| Value::from(noise.threshold_ns.get()));
-    let threshold = (THRESHOLD.to_owned(), threshold);
+    let threshold = threshold.map(|threshold| (THRESHOLD.to_owned(), threshold));
     let spec = if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
-    let spec = spec.into_iter().map(|(key, value)| (key, Some(value)));
-    let settings = settings(recording.repeat.as_ref());
-    [kind, events, threshold].into_iter().chain(spec).chain(settings).collect()
-}
-
-fn settings(
-    repeat: Option<&Repeat>,
-) -> impl Iterator<Item = (String, Option<Value>)> + use<'_> {
-    let settings = repeat.into_iter().flat_map(|repeat| &repeat.settings);
-    settings.map(|StepSetting { name, value }| {
-        let key = format!("{}{name}", Variants::SETTING);
-        (key, Some(Value::from(value.as_str())))
-    })
+    let settings = recording.repeat.iter().flat_map(|repeat| &repeat.settings);
+    let settings = settings.map(|StepSetting { name, value }| {
+        (format!("{}{name}", Variants::SETTING), Value::from(value.as_str()))
+    });
+    [kind, events].into_iter().chain(threshold).chain(spec).chain(settings).collect()
 }
 
 fn spec(body: &Body) -> serde_json::Result<Value> {
@@ -152,7 +143,8 @@ mod tests {
         let mut set = Variants::default();
         for (key, values) in runs {
             for value in *values {
-                set.add(vec![((*key).to_owned(), value.map(Value::from))]);
+                let known = value.map(|value| ((*key).to_owned(), Value::from(value)));
+                set.add(known.as_slice());
             }
         }
         set

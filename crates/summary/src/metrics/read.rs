@@ -2,7 +2,7 @@
 
 use recording::LengthKind;
 use stats::Unit;
-use units::PerSecond;
+use units::{Cpu, PerSecond};
 
 use crate::cell::CellSummary;
 use crate::cell::call_costs::CallCost;
@@ -21,8 +21,17 @@ use crate::metrics::table::{
 use crate::noise::CpuNoiseSummary;
 use crate::summary::Summary;
 
+/// The metrics of the gaps of CPUs.
+pub(crate) fn gaps(cpus: impl Iterator<Item = (Cpu, GapNumbers)>) -> Vec<Metric> {
+    parts(NOISE, cpus.map(|(cpu, numbers)| (Some(cpu), numbers)))
+}
+
 fn noise(cpus: &[CpuNoiseSummary]) -> Vec<Metric> {
-    parts(NOISE, cpus.iter().map(|cpu| (Some(cpu.cpu), GapNumbers::of(cpu))))
+    gaps(
+        cpus.iter().map(|one| {
+            (one.cpu, GapNumbers::new(one.noise_ppm, one.gaps_hz, &one.gap_ns))
+        }),
+    )
 }
 
 /// Lengths with a tag have no metrics: other logs may not have it.
@@ -34,7 +43,8 @@ fn imported(summary: &ImportedSummary) -> Vec<Metric> {
             LengthKind::WakeupLatency => latency(LATENCY),
             LengthKind::UserLatency => latency(USER_LATENCY),
             LengthKind::Gap => {
-                parts(NOISE, [(lengths.cpu, GapNumbers::of_other_tool(lengths))])
+                let LengthsSummary { noise_ppm, gaps_hz, ns, .. } = lengths;
+                parts(NOISE, [(lengths.cpu, GapNumbers::new(*noise_ppm, *gaps_hz, ns))])
             }
             LengthKind::Value => latency(VALUE),
         }

@@ -5,21 +5,20 @@
 //! statistic.
 
 use stats::{Better, Distribution, Latencies, Spread, Unit};
-use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
+use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm, Span};
 
 use crate::calls::CallSummary;
 use crate::cell::idle_stretches::IdleStretches;
 use crate::cell::program_cost::ProgramCost;
 use crate::explain::tick_kinds::TickKinds;
 use crate::guests::GuestsSummary;
-use crate::imported::LengthsSummary;
 use crate::jitter::JitterSummary;
 use crate::metrics::definition::Definition;
 use crate::metrics::row::{
     Reading, Row, Rows, count, exact, hz, instructions, ns, ppm, rare, within,
 };
 use crate::nohz::{NohzStressSummary, NohzTestSummary};
-use crate::noise::CpuNoiseSummary;
+use crate::noise::culprits::GapTotal;
 use crate::program::ProgramSummary;
 use crate::run::RunSummary;
 use crate::slices::StepSlices;
@@ -267,13 +266,18 @@ pub(crate) struct GapNumbers {
 }
 
 impl GapNumbers {
-    pub(crate) fn of(cpu: &CpuNoiseSummary) -> Self {
-        let (of, noise_ppm, hz) = (&cpu.gap_ns, cpu.noise_ppm, cpu.gaps_hz);
-        Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
+    /// From all gaps of a time, and those of them that were stored.
+    pub(crate) fn of(elapsed: Nanos, total: GapTotal, stored: &[Span]) -> Self {
+        let (noise_ppm, hz) =
+            (Ppm::of(total.ns, elapsed), PerSecond::of(total.gaps, elapsed));
+        Self::new(noise_ppm, hz, &total.lengths(stored))
     }
 
-    pub(crate) fn of_other_tool(lengths: &LengthsSummary) -> Self {
-        let (of, noise_ppm, hz) = (&lengths.ns, lengths.noise_ppm, lengths.gaps_hz);
+    pub(crate) fn new<K>(
+        noise_ppm: Option<Ppm>,
+        hz: Option<PerSecond>,
+        of: &Distribution<K>,
+    ) -> Self {
         Self { noise_ppm, hz, ns_p50: of.p50, ns_p99: of.p99, ns_max: of.max }
     }
 }

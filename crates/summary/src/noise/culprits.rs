@@ -8,8 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use recording::{Blamed, CulpritKind, Share, Thread, ThreadOwner, TicksSeries};
+use recording::{Blamed, Culprit, CulpritKind, Share, Thread, TicksSeries};
 use serde::{Deserialize, Serialize};
+use stats::{Distribution, Gaps};
 use units::{Nanos, Ppm, Span};
 
 use crate::noise::period::Period;
@@ -47,66 +48,6 @@ pub struct CulpritSummary {
     pub period: Option<Period>,
 }
 
-/// The sum of a culprit's shares, and of their parts.
-#[derive(Debug, Clone, Copy)]
-struct ShareSum<'a> {
-    owner: Option<&'a ThreadOwner>,
-    is_own: bool,
-    total: GapTotal,
-    entry: Option<Nanos>,
-    inside: Nanos,
-    exit: Option<Nanos>,
-}
-
-impl<'a> ShareSum<'a> {
-    const NONE: Self = Self {
-        owner: None,
-        is_own: false,
-        total: GapTotal { gaps: 0, ns: Nanos::ZERO, max: Nanos::ZERO },
-        entry: Some(Nanos::ZERO),
-        inside: Nanos::ZERO,
-        exit: Some(Nanos::ZERO),
-    };
-
-    /// Time of which no parts are known.
-    fn whole(total: GapTotal) -> Self {
-        Self { total, ..Self::NONE }
-    }
-
-    fn of(share: &Share, culprit: &'a recording::Culprit) -> Self {
-        let total = GapTotal { gaps: 1, ns: share.ns, max: share.ns };
-        if [CulpritKind::Steal, CulpritKind::Unexplained].contains(&culprit.kind) {
-            return Self::whole(total);
-        }
-        let outside = share.ns.saturating_sub(share.inside_ns);
-        let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
-        let thread = culprit.thread.as_ref();
-        let owner = thread.and_then(|thread| thread.owner.as_ref());
-        let is_own = thread.is_some_and(|thread| thread.own);
-        Self {
-            owner,
-            is_own,
-            total,
-            entry: share.entry_ns,
-            inside: share.inside_ns,
-            exit,
-        }
-    }
-
-    /// Adds two sums; a part that is unknown for one is unknown for both.
-    fn and(self, other: Self) -> Self {
-        let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
-        Self {
-            owner: self.owner.or(other.owner),
-            is_own: self.is_own || other.is_own,
-            total: self.total.and(Some(other.total)),
-            entry: both(self.entry, other.entry),
-            inside: self.inside + other.inside,
-            exit: both(self.exit, other.exit),
-        }
-    }
-}
-
 /// The number, the sum and the maximum of gaps or shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GapTotal {
@@ -128,31 +69,28 @@ impl GapTotal {
             max: self.max.max(other.max),
         }
     }
+
+    /// The lengths of the gaps, of which these were stored: the others have no quantiles.
+    pub(crate) fn lengths(&self, stored: &[Span]) -> Distribution<Gaps> {
+        Distribution {
+            max: (self.gaps > 0).then_some(self.max),
+            ..Distribution::of(stored.iter().map(|gap| gap.length))
+        }
+    }
 }
 
 /// Identifies a culprit; for a thread also by its ID, process ID and priority, because names are not
 /// unique.
 type CulpritKey<'a> = (CulpritKind, &'a str, Option<(u32, u32, i32)>);
 
-const UNEXPLAINED: CulpritKey<'static> = (CulpritKind::Unexplained, "unexplained", None);
-
 fn key<'a>(kind: CulpritKind, name: &'a str, thread: Option<&Thread>) -> CulpritKey<'a> {
     (kind, name, thread.map(|thread| (thread.tid, thread.pid, thread.prio)))
 }
 
 /// The shares, each with its culprit.
-pub(crate) fn shares(
-    blamed: &Blamed,
-) -> impl Iterator<Item = (&Share, &recording::Culprit)> {
+pub(crate) fn shares(blamed: &Blamed) -> impl Iterator<Item = (&Share, &Culprit)> {
     let culprit = |share: &Share| blamed.culprits.get(share.culprit);
     blamed.shares.iter().filter_map(move |share| Some((share, culprit(share)?)))
-}
-
-fn sums(blamed: &Blamed) -> impl Iterator<Item = (CulpritKey<'_>, ShareSum<'_>)> {
-    shares(blamed).map(|(share, culprit)| {
-        let thread = culprit.thread.as_ref();
-        (key(culprit.kind, &culprit.name, thread), ShareSum::of(share, culprit))
-    })
 }
 
 impl CulpritSummary {
@@ -162,10 +100,99 @@ impl CulpritSummary {
         lost: Option<GapTotal>,
         noise: Nanos,
     ) -> Vec<Self> {
-        let lost = lost.filter(|lost| lost.gaps > 0);
-        let lost = lost.map(|lost| (UNEXPLAINED, ShareSum::whole(lost)));
-        let sums = blamed.into_iter().flat_map(sums);
-        added_up(lost.into_iter().chain(sums), noise)
+        let lost = lost.filter(|lost| lost.gaps > 0).map(Self::unexplained);
+        let blamed = blamed.into_iter().flat_map(Self::each);
+        Self::added_up(lost.into_iter().chain(blamed).collect(), noise)
+    }
+
+    /// An event without a share.
+    fn without_share(culprit: Culprit) -> Self {
+        let Culprit { kind, name, thread } = culprit;
+        let none = Nanos::ZERO;
+        Self {
+            kind,
+            name,
+            thread,
+            gaps: 0,
+            ns: none,
+            noise_ppm: None,
+            entry_ns: Some(none),
+            inside_ns: none,
+            exit_ns: Some(none),
+            max_ns: none,
+            period: None,
+        }
+    }
+
+    fn unexplained(GapTotal { gaps, ns, max }: GapTotal) -> Self {
+        let name = "unexplained".to_owned();
+        let culprit = Culprit { kind: CulpritKind::Unexplained, name, thread: None };
+        Self { gaps, ns, max_ns: max, ..Self::without_share(culprit) }
+    }
+
+    /// Each culprit with a share; several can be the same.
+    fn each(blamed: &Blamed) -> Vec<Self> {
+        let culprits = blamed.culprits.iter().cloned();
+        let mut all: Vec<Self> = culprits.map(Self::without_share).collect();
+        for share in &blamed.shares {
+            if let Some(culprit) = all.get_mut(share.culprit) {
+                culprit.add_share(share);
+            }
+        }
+        all.retain(|culprit| culprit.gaps > 0);
+        all
+    }
+
+    fn add_share(&mut self, share: &Share) {
+        self.gaps += 1;
+        self.ns = self.ns + share.ns;
+        self.max_ns = self.max_ns.max(share.ns);
+        if ![CulpritKind::Steal, CulpritKind::Unexplained].contains(&self.kind) {
+            let outside = share.ns.saturating_sub(share.inside_ns);
+            let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
+            self.add_parts(share.entry_ns, share.inside_ns, exit);
+        }
+    }
+
+    /// Adds parts of shares; one that is unknown for some is unknown for all.
+    fn add_parts(&mut self, entry: Option<Nanos>, inside: Nanos, exit: Option<Nanos>) {
+        let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
+        self.entry_ns = both(self.entry_ns, entry);
+        self.inside_ns = self.inside_ns + inside;
+        self.exit_ns = both(self.exit_ns, exit);
+    }
+
+    /// Adds the shares of the same culprit.
+    fn add(&mut self, other: &Self) {
+        self.gaps = self.gaps.saturating_add(other.gaps);
+        self.ns = self.ns + other.ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.add_parts(other.entry_ns, other.inside_ns, other.exit_ns);
+        if let (Some(own), Some(other)) = (&mut self.thread, &other.thread) {
+            own.owner = own.owner.take().or_else(|| other.owner.clone());
+            own.own |= other.own;
+        }
+    }
+
+    fn key(&self) -> CulpritKey<'_> {
+        key(self.kind, &self.name, self.thread.as_ref())
+    }
+
+    /// Each culprit once, in descending order, with its share of this noise.
+    fn added_up(mut all: Vec<Self>, noise: Nanos) -> Vec<Self> {
+        all.sort_by(|one, other| one.key().cmp(&other.key()));
+        all.dedup_by(|next, sum| {
+            let is_same = next.key() == sum.key();
+            if is_same {
+                sum.add(next);
+            }
+            is_same
+        });
+        for culprit in &mut all {
+            culprit.noise_ppm = Ppm::of(culprit.ns, noise);
+        }
+        all.sort_by_key(|culprit| Reverse(culprit.ns));
+        all
     }
 
     /// Finds the period of each culprit, from the starts of the gaps with a share of it.
@@ -198,64 +225,15 @@ impl CulpritSummary {
     /// What ran on traced CPUs while their ticks were counted, in descending order, as shares of the
     /// sum.
     pub(crate) fn of_busy(series: &TicksSeries) -> Vec<Self> {
-        let sums = || series.busy.iter().flat_map(|cpu| sums(&cpu.blamed));
-        added_up(sums(), sums().map(|(_, sum)| sum.total.ns).sum())
+        Self::together(series.busy.iter().flat_map(|cpu| Self::each(&cpu.blamed)))
     }
 
-    /// Adds up the same culprits of several CPUs.
-    pub(crate) fn together<'a>(
-        culprits: impl Iterator<Item = &'a Self> + Clone,
-    ) -> Vec<Self> {
-        let noise = culprits.clone().map(|culprit| culprit.ns).sum();
-        let each = culprits.map(|culprit| {
-            let Self { kind, name, thread, gaps, ns, max_ns, .. } = culprit;
-            let thread = thread.as_ref();
-            let sum = ShareSum {
-                owner: thread.and_then(|thread| thread.owner.as_ref()),
-                is_own: culprit.is_own(),
-                total: GapTotal { gaps: *gaps, ns: *ns, max: *max_ns },
-                entry: culprit.entry_ns,
-                inside: culprit.inside_ns,
-                exit: culprit.exit_ns,
-            };
-            (key(*kind, name, thread), sum)
-        });
-        added_up(each, noise)
+    /// Adds up the culprits of several CPUs, as shares of the sum.
+    pub(crate) fn together(culprits: impl Iterator<Item = Self>) -> Vec<Self> {
+        let all: Vec<Self> = culprits.map(|one| Self { period: None, ..one }).collect();
+        let noise = all.iter().map(|culprit| culprit.ns).sum();
+        Self::added_up(all, noise)
     }
-}
-
-fn added_up<'a>(
-    parts: impl Iterator<Item = (CulpritKey<'a>, ShareSum<'a>)>,
-    noise: Nanos,
-) -> Vec<CulpritSummary> {
-    let mut found: BTreeMap<CulpritKey<'_>, ShareSum<'_>> = BTreeMap::new();
-    for (key, part) in parts {
-        let sum = found.entry(key).or_insert(ShareSum::NONE);
-        *sum = sum.and(part);
-    }
-    let culprit =
-        |((kind, name, thread), sum): (CulpritKey<'_>, ShareSum<'_>)| CulpritSummary {
-            kind,
-            name: name.to_owned(),
-            thread: thread.map(|(tid, pid, prio)| Thread {
-                tid,
-                pid,
-                prio,
-                owner: sum.owner.cloned(),
-                own: sum.is_own,
-            }),
-            gaps: sum.total.gaps,
-            ns: sum.total.ns,
-            noise_ppm: Ppm::of(sum.total.ns, noise),
-            entry_ns: sum.entry,
-            inside_ns: sum.inside,
-            exit_ns: sum.exit,
-            max_ns: sum.total.max,
-            period: None,
-        };
-    let mut culprits: Vec<CulpritSummary> = found.into_iter().map(culprit).collect();
-    culprits.sort_by_key(|culprit| Reverse(culprit.ns));
-    culprits
 }
 
 #[cfg(test)]
@@ -359,7 +337,7 @@ mod tests {
             let (one, other) = shares.split_at(shares.len() / 2);
             let of = |part| CulpritSummary::of(Some(&blamed(part)), None, noise);
             let [one, other] = [one, other].map(of);
-            let together = CulpritSummary::together(one.iter().chain(&other));
+            let together = CulpritSummary::together([one, other].concat().into_iter());
             prop_assert_eq!(&together, &CulpritSummary::of(Some(&blamed(&shares)), None, noise));
             prop_assert_eq!(together.iter().map(|c| c.ns).sum::<Nanos>(), noise);
             for culprit in together.iter().filter(|c| c.kind != CulpritKind::Unexplained) {
