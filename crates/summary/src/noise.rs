@@ -21,6 +21,7 @@ pub(crate) mod eventless;
 pub(crate) mod free;
 pub(crate) mod hits;
 pub(crate) mod job_times;
+pub(crate) mod largest;
 pub(crate) mod over_time;
 pub(crate) mod own;
 pub(crate) mod period;

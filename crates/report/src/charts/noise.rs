@@ -2,7 +2,7 @@
 
 use recording::NoiseSeries;
 use stats::Unit;
-use summary::{HitRange, NoiseByCpu, NoiseOverTime, NoiseSummary, Risk, SourceByCpu};
+use summary::{HitRange, NoiseByCpu, NoiseOverTime, NoiseSummary, Risk, SourceShares};
 use units::{Cpu, Nanos, Ppm, Span};
 
 use crate::charts::values::{heat, nanos};
@@ -117,7 +117,7 @@ fn bars(found: &NoiseByCpu, summary: &NoiseSummary) -> Panel {
 fn map(found: &NoiseByCpu) -> Panel {
     let shares = found.sources.iter().flat_map(|source| &source.shares);
     let most = shares.map(|share| ppm(*share)).fold(0.0, f64::max);
-    let name = |source: &SourceByCpu| named(0, source.name.as_deref(), source.is_own).1;
+    let name = |source: &SourceShares| named(0, source.name.as_deref(), source.is_own).1;
     let cells = found.sources.iter().enumerate().flat_map(|(at, source)| {
         let marks = marks(found, source).into_iter().enumerate();
         marks.map(move |(band, (label, share, words))| {
@@ -134,7 +134,7 @@ fn map(found: &NoiseByCpu) -> Panel {
 }
 
 /// The name of each CPU, and the share of its time that a source took.
-fn marks(found: &NoiseByCpu, source: &SourceByCpu) -> Vec<(Text, f64, Text)> {
+fn marks(found: &NoiseByCpu, source: &SourceShares) -> Vec<(Text, f64, Text)> {
     let all = found.sources.iter().flat_map(|source| &source.shares);
     let unit = ShareUnit::of(all.copied());
     let mark = |(cpu, share): (&Cpu, &Option<Ppm>)| {

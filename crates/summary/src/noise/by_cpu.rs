@@ -2,30 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use itertools::Itertools;
-use units::{Cpu, Nanos, Ppm};
+use units::{Cpu, Nanos};
 
 use crate::noise::NoiseSummary;
-use crate::noise::verdict::{LossCategory, TimePart, groups, source_of};
+use crate::noise::largest::{SourceShares, Times};
+use crate::noise::verdict::source_of;
 
 /// The sources of all CPUs, and what they took of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoiseByCpu {
     /// The CPUs, in rising order.
     pub cpus: Vec<Cpu>,
-    /// The sources, the largest first, and the sum of all others.
-    pub sources: Vec<SourceByCpu>,
-}
-
-/// What one source took of each CPU.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SourceByCpu {
-    /// Its name; `None` for the sum of all others.
-    pub name: Option<String>,
-    /// Whether it is the measuring process.
-    pub is_own: bool,
-    /// Its time on each CPU as a share of the CPU's time; `None` if no time passed.
-    pub shares: Vec<Option<Ppm>>,
+    /// The sources with their share of the time of each CPU, the largest first, and the sum of all
+    /// others.
+    pub sources: Vec<SourceShares>,
 }
 
 impl NoiseSummary {
@@ -34,43 +24,20 @@ impl NoiseSummary {
         self.own?;
         let mut cpus: Vec<_> = self.cpus.iter().collect();
         cpus.sort_by_key(|cpu| cpu.cpu);
-        let part = |ns| TimePart::of(ns, Nanos::ZERO);
-        let mut all = groups(&self.culprits, part);
-        all.sort_by_key(|group| std::cmp::Reverse(group.part.ns));
-        let keys = all.iter().map(|one| (one.category, one.name.as_str()));
-        let keys: Vec<_> = keys.unique().collect();
-        let most = if keys.len() > most + 1 { most } else { keys.len() };
-        let rank: BTreeMap<_, usize> = keys.iter().take(most).copied().zip(0..).collect();
-        let mut times = vec![vec![Nanos::ZERO; cpus.len()]; most + 1];
+        let mut times: Times<'_> = BTreeMap::new();
         for (at, cpu) in cpus.iter().enumerate() {
             for culprit in &cpu.culprits {
-                let (category, _, name) =
-                    source_of(culprit.kind, &culprit.name, culprit.thread.as_ref());
-                let rank = rank.get(&(category, name)).copied().unwrap_or(most);
-                if let Some(sum) = times.get_mut(rank).and_then(|times| times.get_mut(at))
-                {
-                    *sum = *sum + culprit.ns;
-                }
+                let thread = culprit.thread.as_ref();
+                let (category, _, name) = source_of(culprit.kind, &culprit.name, thread);
+                let sums = times.entry(Some((category, name)));
+                let sums = sums.or_insert_with(|| vec![Nanos::ZERO; cpus.len()]);
+                sums[at] = sums[at] + culprit.ns;
             }
         }
-        let source = |(rank, times): (usize, Vec<Nanos>)| SourceByCpu {
-            name: keys
-                .get(rank)
-                .filter(|_| rank < most)
-                .map(|(_, name)| (*name).to_owned()),
-            is_own: rank < most
-                && keys.get(rank).is_some_and(|one| one.0 == LossCategory::Own),
-            shares: times
-                .into_iter()
-                .zip(&cpus)
-                .map(|(ns, cpu)| Ppm::of(ns, cpu.elapsed_ns))
-                .collect(),
-        };
-        let some = |times: &Vec<Nanos>| times.iter().any(|ns| !ns.is_zero());
-        let sources = times.into_iter().enumerate().filter(|(_, times)| some(times));
+        let elapsed: Vec<Nanos> = cpus.iter().map(|cpu| cpu.elapsed_ns).collect();
         Some(NoiseByCpu {
             cpus: cpus.iter().map(|cpu| cpu.cpu).collect(),
-            sources: sources.map(source).collect(),
+            sources: SourceShares::largest(times, most, &elapsed),
         })
     }
 }
@@ -78,7 +45,7 @@ impl NoiseSummary {
 #[cfg(test)]
 mod tests {
     use recording::CulpritKind;
-    use units::Span;
+    use units::{Ppm, Span};
 
     use super::*;
     use crate::example;
@@ -101,7 +68,7 @@ mod tests {
         let found = summary.by_cpu(1).unwrap();
         assert_eq!(found.cpus, [0, 1].map(Cpu::new));
         let share = |ppm| Some(Ppm::new(ppm));
-        let source = |name: Option<&str>, shares: [f64; 2]| SourceByCpu {
+        let source = |name: Option<&str>, shares: [f64; 2]| SourceShares {
             name: name.map(str::to_owned),
             is_own: false,
             shares: shares.map(share).to_vec(),

@@ -6,43 +6,31 @@
 use std::collections::BTreeMap;
 
 use recording::{Blamed, CpuNoise, NoiseSeries};
-use units::{Nanos, Ppm, Span};
+use units::{Nanos, Span};
 
-use crate::noise::verdict::{LossCategory, source_of};
+use crate::noise::largest::{Source, SourceShares, Times};
+use crate::noise::verdict::source_of;
 
 /// The time that all CPUs lost, over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoiseOverTime {
     /// The bins of time since the loops began.
     pub bins: Vec<Span>,
-    /// The sources, the largest first, and the sum of all others.
-    pub sources: Vec<SourceOverTime>,
+    /// The sources with their share of the measured time of each bin, the largest first, and the sum of
+    /// all others.
+    pub sources: Vec<SourceShares>,
     /// The longest gap that began in each bin.
     pub longest: Vec<Option<Nanos>>,
     /// Since when gaps of some CPU were only counted.
     pub incomplete_since: Option<Nanos>,
 }
 
-/// What one source took over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SourceOverTime {
-    /// Its name; `None` for the sum of all others, and for all gaps if events were not traced.
-    pub name: Option<String>,
-    /// Whether it is the measuring process.
-    pub is_own: bool,
-    /// Its time in each bin as a share of the time that was measured; `None` if none was.
-    pub shares: Vec<Option<Ppm>>,
-}
-
-/// A source: whether it is the measuring process, and its name.
-type Key<'a> = Option<(bool, &'a str)>;
-
 impl NoiseOverTime {
     /// The time lost in `count` bins, to `most` sources and all others.
     pub fn of(series: &NoiseSeries, count: u64, most: usize) -> Self {
         let bins = bins(series, count.max(1));
         let measured = measured(series, &bins);
-        let mut times: BTreeMap<Key<'_>, Vec<u64>> = BTreeMap::new();
+        let mut times: Times<'_> = BTreeMap::new();
         let mut longest = vec![None; bins.len()];
         for cpu in &series.cpus {
             for gap in &cpu.gaps {
@@ -53,14 +41,15 @@ impl NoiseOverTime {
                 }
             }
             each_share(cpu, |gap, key, ns| {
-                let sums = times.entry(key).or_insert_with(|| vec![0; bins.len()]);
+                let sums =
+                    times.entry(key).or_insert_with(|| vec![Nanos::ZERO; bins.len()]);
                 spread(&bins, gap, ns, sums);
             });
         }
         let since =
             series.cpus.iter().filter_map(|cpu| cpu.lost.map(|lost| lost.since_ns));
         Self {
-            sources: sources(times, most, &measured),
+            sources: SourceShares::largest(times, most, &measured),
             longest,
             incomplete_since: since.min(),
             bins,
@@ -97,12 +86,12 @@ fn place(bins: &[Span], at: Nanos) -> Option<usize> {
 }
 
 /// Calls `add` with each gap, its sources, and the time that each took of it.
-fn each_share<'a>(cpu: &'a CpuNoise, mut add: impl FnMut(Span, Key<'a>, Nanos)) {
+fn each_share<'a>(cpu: &'a CpuNoise, mut add: impl FnMut(Span, Source<'a>, Nanos)) {
     let Some(blamed) = &cpu.blamed else {
         cpu.gaps.iter().for_each(|gap| add(*gap, None, gap.length));
         return;
     };
-    let keys: Vec<Key<'_>> =
+    let keys: Vec<Source<'_>> =
         (0..blamed.culprits.len()).map(|culprit| key(blamed, culprit)).collect();
     for share in &blamed.shares {
         let key = keys.get(share.culprit).copied().flatten();
@@ -112,15 +101,15 @@ fn each_share<'a>(cpu: &'a CpuNoise, mut add: impl FnMut(Span, Key<'a>, Nanos)) 
     }
 }
 
-fn key(blamed: &Blamed, culprit: usize) -> Option<(bool, &str)> {
+fn key(blamed: &Blamed, culprit: usize) -> Source<'_> {
     let culprit = blamed.culprits.get(culprit)?;
     let thread = culprit.thread.as_ref();
     let (category, _, name) = source_of(culprit.kind, &culprit.name, thread);
-    Some((category == LossCategory::Own, name))
+    Some((category, name))
 }
 
 /// Adds a part of a gap to the bins that the gap reaches into.
-fn spread(bins: &[Span], gap: Span, ns: Nanos, sums: &mut [u64]) {
+fn spread(bins: &[Span], gap: Span, ns: Nanos, sums: &mut [Nanos]) {
     let Some(first) = place(bins, gap.start) else { return };
     let (length, ns) = (u128::from(gap.length.get().max(1)), u128::from(ns.get()));
     for (bin, sum) in bins.iter().zip(sums).skip(first) {
@@ -128,39 +117,15 @@ fn spread(bins: &[Span], gap: Span, ns: Nanos, sums: &mut [u64]) {
         if inside == 0 {
             break;
         }
-        *sum =
-            sum.saturating_add(u64::try_from(ns * inside / length).unwrap_or(u64::MAX));
+        let part = u64::try_from(ns * inside / length).unwrap_or(u64::MAX);
+        *sum = sum.saturating_add(Nanos::from_nanos(part));
     }
-}
-
-fn sources(
-    times: BTreeMap<Key<'_>, Vec<u64>>,
-    most: usize,
-    measured: &[Nanos],
-) -> Vec<SourceOverTime> {
-    let total = |sums: &[u64]| sums.iter().copied().fold(0, u64::saturating_add);
-    let mut times: Vec<(Key<'_>, Vec<u64>)> = times.into_iter().collect();
-    times.sort_by_key(|(_, sums)| std::cmp::Reverse(total(sums)));
-    if times.len() > most + 1 {
-        let rest = times.split_off(most);
-        let bin = |at: usize| rest.iter().filter_map(|(_, sums)| sums.get(at)).sum();
-        times.push((None, (0..measured.len()).map(bin).collect()));
-    }
-    let source = |(key, sums): (Key<'_>, Vec<u64>)| SourceOverTime {
-        name: key.map(|(_, name)| name.to_owned()),
-        is_own: key.is_some_and(|(is_own, _)| is_own),
-        shares: sums
-            .iter()
-            .zip(measured)
-            .map(|(ns, all)| Ppm::of(Nanos::from_nanos(*ns), *all))
-            .collect(),
-    };
-    times.into_iter().map(source).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use recording::CulpritKind;
+    use units::Ppm;
 
     use super::*;
     use crate::example;
