@@ -13,6 +13,7 @@ use crate::comparison::observation::{Observation, culprits};
 use crate::metrics::read::gaps;
 use crate::metrics::table::GapNumbers;
 use crate::noise::culprits::GapTotal;
+use crate::noise::over_time::common;
 use crate::noise::{NoiseSummary, window};
 use crate::summary::Items;
 
@@ -93,21 +94,18 @@ fn items(all: &Items<'_>) -> Vec<Level> {
 pub(crate) fn noise(series: &NoiseSeries) -> Vec<Level> {
     let total = series.cpus.iter().map(window).min().unwrap_or(Nanos::ZERO);
     let is_traced = NoiseSummary::is_source(series.source);
-    let blocks = |length: u64, count: u64| {
-        let mut places: Vec<Place> = series.cpus.iter().map(Place::start).collect();
-        let block = |index: u64| {
-            let end = Nanos::from_nanos((index + 1) * length);
-            let parts: Vec<CpuPart<'_>> =
-                places.iter_mut().map(|place| place.until(end)).collect();
-            let length = Nanos::from_nanos(length);
-            let shares = || parts.iter().filter_map(|part| part.blamed);
-            let time = length.saturating_mul(parts.len() as u64);
-            let culprits = is_traced.then(|| culprits(shares(), Nanos::ZERO, time));
-            let numbers = parts.iter().map(|part| (part.cpu, part.numbers(length)));
-            Observation::new(gaps(numbers), culprits)
-        };
-        (0..count).map(block).collect()
+    let block = |index: u64, length: u64| {
+        let [start, length] = [index * length, length].map(Nanos::from_nanos);
+        let block = Span { start, length };
+        let parts = series.cpus.iter().map(|cpu| CpuPart::of(cpu, block));
+        let parts: Vec<CpuPart<'_>> = parts.collect();
+        let shares = || parts.iter().filter_map(|part| part.blamed);
+        let time = length.saturating_mul(parts.len() as u64);
+        let culprits = is_traced.then(|| culprits(shares(), Nanos::ZERO, time));
+        let numbers = parts.iter().map(|part| (part.cpu, part.numbers(length)));
+        Observation::new(gaps(numbers), culprits)
     };
+    let blocks = |length, count| (0..count).map(|index| block(index, length)).collect();
     divided(total.get(), BlockUnit::Ns, blocks)
 }
 
@@ -115,63 +113,33 @@ pub(crate) fn noise(series: &NoiseSeries) -> Vec<Level> {
 struct CpuPart<'a> {
     cpu: Cpu,
     gaps: &'a [Span],
-    /// The time of gaps in the block.
+    /// The time of gaps in the block, also of one that began before.
     noise: Nanos,
     blamed: Option<(&'a Blamed, &'a [recording::Share])>,
 }
 
-impl CpuPart<'_> {
+impl<'a> CpuPart<'a> {
+    /// Gaps and shares are in the order of time.
+    fn of(cpu: &'a CpuNoise, block: Span) -> Self {
+        let at = |time| cpu.gaps.partition_point(|gap| gap.start < time);
+        let [from, to] = [block.start, block.end()].map(at);
+        let inside = cpu.gaps[from.saturating_sub(1)..to].iter();
+        let shares = |blamed: &'a Blamed| {
+            let at = |gap| blamed.shares.partition_point(|share| share.gap < gap);
+            (blamed, &blamed.shares[at(from)..at(to)])
+        };
+        Self {
+            cpu: cpu.cpu,
+            gaps: &cpu.gaps[from..to],
+            noise: inside.map(|gap| common(*gap, block)).sum(),
+            blamed: cpu.blamed.as_ref().map(shares),
+        }
+    }
+
     fn numbers(&self, elapsed: Nanos) -> GapNumbers {
         let max = self.gaps.iter().map(|gap| gap.length).max().unwrap_or(Nanos::ZERO);
         let total = GapTotal { gaps: self.gaps.len() as u64, ns: self.noise, max };
         GapNumbers::of(elapsed, total, self.gaps)
-    }
-}
-
-/// Where the next block of a CPU begins.
-struct Place<'a> {
-    cpu: &'a CpuNoise,
-    gaps: usize,
-    shares: usize,
-    start: Nanos,
-    /// The end of the last gap.
-    busy_until: Nanos,
-}
-
-impl<'a> Place<'a> {
-    fn start(cpu: &'a CpuNoise) -> Self {
-        Self { cpu, gaps: 0, shares: 0, start: Nanos::ZERO, busy_until: Nanos::ZERO }
-    }
-
-    /// The block until that time.
-    fn until(&mut self, end: Nanos) -> CpuPart<'a> {
-        let left = &self.cpu.gaps[self.gaps..];
-        let gaps = &left[..left.partition_point(|gap| gap.start < end)];
-        self.gaps += gaps.len();
-        let noise = self.noise(gaps, end);
-        // Shares are in the order of their gaps.
-        let blamed = self.cpu.blamed.as_ref().map(|blamed| {
-            let left = &blamed.shares[self.shares..];
-            let own = left.iter().take_while(|share| share.gap < self.gaps).count();
-            self.shares += own;
-            (blamed, &left[..own])
-        });
-        CpuPart { cpu: self.cpu.cpu, gaps, noise, blamed }
-    }
-
-    /// The time in gaps until `end`, the rest of an earlier gap included.
-    fn noise(&mut self, gaps: &[Span], end: Nanos) -> Nanos {
-        let rest = self.busy_until.min(end).saturating_sub(self.start);
-        let own: Nanos = gaps.iter().map(|gap| gap.length).sum();
-        if let Some(last) = gaps.last() {
-            self.busy_until = last.start + last.length;
-        }
-        let beyond = match gaps.is_empty() {
-            true => Nanos::ZERO,
-            false => self.busy_until.saturating_sub(end),
-        };
-        self.start = end;
-        rest + own.saturating_sub(beyond)
     }
 }
 

@@ -76,7 +76,7 @@ fn measured(series: &NoiseSeries, bins: &[Span]) -> Vec<Nanos> {
 }
 
 /// The time that both have in common.
-fn common(a: Span, b: Span) -> Nanos {
+pub(crate) fn common(a: Span, b: Span) -> Nanos {
     a.end().min(b.end()).saturating_sub(a.start.max(b.start))
 }
 
