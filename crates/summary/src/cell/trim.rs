@@ -43,20 +43,23 @@ pub struct TrimSeries {
     pub steps: Vec<TrimStep>,
 }
 
-/// A step of a series.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrimStep {
+/// A step of a series, with its two kernels: their names, or what they have changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrimStep<K = String> {
     /// Its name.
     pub name: String,
     /// The options that it sets: `AUDIT=n`.
     pub options: Vec<String>,
     /// What it costs in safety or function; may be empty.
     pub costs: String,
-    /// The name of the base with this step.
-    pub alone: String,
-    /// The name of the base with this step and all before it.
-    pub cumulated: String,
+    /// The base with this step.
+    pub alone: K,
+    /// The base with this step and all before it.
+    pub cumulated: K,
 }
+
+/// A step with its results.
+pub type TrimResult = TrimStep<TrimKernel>;
 
 impl TrimSeries {
     /// The names of its kernels, each once: the base, the single steps, the cumulated ones.
@@ -77,21 +80,6 @@ pub struct Trim {
     pub steps: Vec<TrimResult>,
     /// The gain in throughput that an old post claims, at most.
     pub old_claim_ppm: Ppm,
-}
-
-/// The results of a step.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TrimResult {
-    /// Its name.
-    pub name: String,
-    /// The options that it sets.
-    pub options: Vec<String>,
-    /// What it costs in safety or function; may be empty.
-    pub costs: String,
-    /// The base with this step.
-    pub alone: TrimKernel,
-    /// The base with this step and all before it.
-    pub cumulated: TrimKernel,
 }
 
 /// A kernel of a series, compared with the base.
@@ -160,24 +148,18 @@ impl TrimValue {
 impl TrimResult {
     /// The largest gain of the step alone, of which a loss is a negative one.
     pub fn best(&self) -> Option<&TrimValue> {
-        let values = self.alone.values.iter().flatten();
-        values.filter(|value| gain(value).is_some()).max_by(|a, b| by_gain(a, b))
+        self.gains().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, value)| value)
     }
 
     /// The smallest gain of the step alone, of which a loss is a negative one.
     pub fn worst(&self) -> Option<&TrimValue> {
-        let values = self.alone.values.iter().flatten();
-        values.filter(|value| gain(value).is_some()).min_by(|a, b| by_gain(a, b))
+        self.gains().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, value)| value)
     }
-}
 
-fn gain(value: &TrimValue) -> Option<f64> {
-    value.gain_ppm().map(Ppm::get)
-}
-
-fn by_gain(a: &TrimValue, b: &TrimValue) -> std::cmp::Ordering {
-    let [a, b] = [a, b].map(|value| gain(value).unwrap_or(0.0));
-    a.total_cmp(&b)
+    fn gains(&self) -> impl Iterator<Item = (f64, &TrimValue)> {
+        let values = self.alone.values.iter().flatten();
+        values.filter_map(|value| Some((value.gain_ppm()?.get(), value)))
+    }
 }
 
 /// A number of a cell.
@@ -200,10 +182,10 @@ impl Trim {
             return None;
         }
         let compared = |kernel: &str| TrimKernel::of(kernel, cells, &series.base, &base);
-        let steps = series.steps.iter().map(|step| TrimResult {
-            name: step.name.clone(),
-            options: step.options.clone(),
-            costs: step.costs.clone(),
+        let steps = series.steps.iter().cloned().map(|step| TrimStep {
+            name: step.name,
+            options: step.options,
+            costs: step.costs,
             alone: compared(&step.alone),
             cumulated: compared(&step.cumulated),
         });
