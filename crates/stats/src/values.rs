@@ -34,16 +34,6 @@ pub struct Spread {
 type Counted = Vec<(Instructions, u64)>;
 
 impl Spread {
-    /// The spread of the values of one phase, in any order.
-    pub fn of(values: impl IntoIterator<Item = Instructions>) -> Self {
-        Self::counted(values.into_iter().map(|value| (value, 1)))
-    }
-
-    /// The spread of the counted values of one phase.
-    pub fn counted(values: impl IntoIterator<Item = (Instructions, u64)>) -> Self {
-        Self::phased([values])
-    }
-
     /// The spread of the counted values of several phases.
     pub fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
         phases: impl IntoIterator<Item = V>,
@@ -83,11 +73,6 @@ impl Spread {
     pub fn times(&self, value: Instructions) -> u64 {
         let found = self.values.iter().find(|(other, _)| *other == value);
         found.map_or(0, |(_, times)| *times)
-    }
-
-    /// The number of distinct values.
-    pub fn distinct(&self) -> u64 {
-        self.values.len() as u64
     }
 
     /// The smallest value.
@@ -140,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn spread(values: &[u64]) -> Spread {
-        Spread::of(values.iter().copied().map(Instructions::new))
+        Spread::phased([values.iter().map(|value| (Instructions::new(*value), 1))])
     }
 
     fn phased(phases: &[&[u64]]) -> Spread {
@@ -191,7 +176,7 @@ mod tests {
     #[test]
     fn zero_times_is_no_value() {
         let five = Instructions::new(5);
-        assert_eq!(Spread::counted([(five, 0)]), Spread::default());
+        assert_eq!(Spread::phased([[(five, 0)]]), Spread::default());
     }
 
     proptest! {

@@ -124,7 +124,7 @@ mod tests {
 
     fn ticks(cost: u64) -> CellSummary {
         CellSummary::TickCost(TickCost {
-            gap_instructions: Some(Spread::of([Instructions::new(cost)])),
+            gap_instructions: Some(Spread::phased([[(Instructions::new(cost), 1)]])),
             kernel_instructions: None,
             kinds: None,
             culprits: Vec::new(),
