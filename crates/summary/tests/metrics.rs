@@ -34,7 +34,6 @@ fn every_kind_has_metrics() {
         assert!(!found.is_empty(), "{kind} has no {key}: {all:?}");
         for metric in found {
             assert_eq!(metric.cpu.is_some(), is_of_cpus, "{kind}: {metric:?}");
-            assert_eq!(metric.about.per_cpu, is_of_cpus, "{kind}: {metric:?}");
         }
     }
 }

@@ -12,8 +12,6 @@ pub struct Definition {
     pub unit: Unit,
     /// Which values are better.
     pub better: Better,
-    /// Whether a recording has a value for each CPU.
-    pub per_cpu: bool,
     /// The measurements with this metric: `noise, ticks`.
     pub of: &'static str,
     /// Its description, a noun phrase.

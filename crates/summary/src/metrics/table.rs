@@ -41,7 +41,7 @@ const BY_STATE: f64 = 6.0;
 pub(crate) type IdleRates = [Option<Reading>; 2];
 
 macro_rules! table {
-    ($all:ident: $($group:ident($summary:ty) $per_cpu:ident $of:literal {
+    ($all:ident: $($group:ident($summary:ty) $of:literal {
         $($key:tt $unit:ident $better:ident $help:literal $read:expr;)+
     })+) => {
         $(pub(crate) const $group: Rows<$summary> = &[$(Row {
@@ -49,7 +49,6 @@ macro_rules! table {
                 key: $key,
                 unit: Unit::$unit,
                 better: Better::$better,
-                per_cpu: table!(@$per_cpu),
                 of: $of,
                 help: $help,
             },
@@ -61,24 +60,22 @@ macro_rules! table {
             std::iter::empty()$(.chain($group.iter().map(|row| &row.about)))+
         }
     };
-    (@each) => { true };
-    (@whole) => { false };
 }
 
 // The metrics of cells; recordings have some of them, too.
 table! { of_cells:
-    GAPS(Spread) whole "noise" {
+    GAPS(Spread) "noise" {
         "tick_instructions" Instructions Less
             "median gap as measured by the guest's loop, including one pass of the loop" median;
         "tick_instructions_mean" Instructions Less "mean gap, measured in the same way" mean;
     }
-    TICK(Spread) whole "noise, ticks" {
+    TICK(Spread) "noise, ticks" {
         "tick_kernel_instructions" Instructions Less
             "median cost of a timer interrupt in the kernel, as counted by the counter" median;
         "tick_kernel_instructions_mean" Instructions Less
             "mean cost of a timer interrupt in the kernel" mean;
     }
-    KINDS(TickKinds) whole "noise, ticks" {
+    KINDS(TickKinds) "noise, ticks" {
         "tick_kind_instructions_min" Instructions Less
             "cheapest kind of tick that at least 10 % of the ticks belong to"
             |kinds| kind(kinds.frequent_min, kinds.deviations()[0]);
@@ -86,11 +83,11 @@ table! { of_cells:
             "most expensive kind of tick that at least 10 % of the ticks belong to"
             |kinds| kind(kinds.frequent_max, kinds.deviations()[1]);
     }
-    IDLE(IdleRates) whole "ticks" {
+    IDLE(IdleRates) "ticks" {
         "idle_instructions_hz" Hz Less "instructions per idle second" |rates| rates[0];
         "idle_timer_hz" Hz Less "timer interrupts per idle second" |rates| rates[1];
     }
-    STRETCHES(IdleStretches) whole "ticks" {
+    STRETCHES(IdleStretches) "ticks" {
         "idle_stretch_ns_mean" Ns More
             "mean idle stretch of a CPU: guest time from a halt to the next instruction"
             |idle| ns(idle.mean_ns);
@@ -101,16 +98,16 @@ table! { of_cells:
             "the same for 800 us, that of Sapphire Rapids' C6"
             |idle| ppm(idle.share("Sapphire Rapids", "C6"));
     }
-    CALL_COST(Spread) whole "calls" {
+    CALL_COST(Spread) "calls" {
         "CALL_instructions" Instructions Less
             "median cost of the call of that name: `getpid_instructions`" median;
         "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
     }
-    PROGRAM(ProgramSummary) whole "program" {
+    PROGRAM(ProgramSummary) "program" {
         "program_ns" Ns Less "run time of the command, in guest time"
             |run| ns(Some(run.elapsed_ns));
     }
-    PROGRAM_COST(ProgramCost) whole "program" {
+    PROGRAM_COST(ProgramCost) "program" {
         "program_instructions" Instructions Less
             "instructions of the command, in user mode and the kernel"
             |cost| instructions(cost.command().map(|of| of.instructions));
@@ -132,18 +129,18 @@ table! { of_cells:
         "units_hz" Hz More "units of work per second of guest time"
             |cost| hz(cost.unit.as_ref()?.units_hz);
     }
-    NOHZ_COST(NohzTestSummary) whole "nohz" {
+    NOHZ_COST(NohzTestSummary) "nohz" {
         "nohz_entry_instructions" Instructions Less
             "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
     }
-    NOHZ_ENTRY(NohzTestSummary) whole "nohz" {
+    NOHZ_ENTRY(NohzTestSummary) "nohz" {
         "nohz_entry_ns" Ns Less "time until the tick had stopped; missing if it did not stop"
             entry;
     }
-    NOHZ_OBSERVED(NohzTestSummary) whole "nohz" {
+    NOHZ_OBSERVED(NohzTestSummary) "nohz" {
         "nohz_timer_hz" Hz Less "timer interrupts per second after the tick had stopped" observed;
     }
-    SLICES(StepSlices) whole "slices" {
+    SLICES(StepSlices) "slices" {
         "slice_ns_mean" Ns Neither
             "CPU time of the spinners divided by their involuntary switches; in exact mode instructions"
             |step| rare(ns(step.slice_ns.mean), step.turns_deviation.and_then(|off| ns(off.slice_ns)));
@@ -152,7 +149,7 @@ table! { of_cells:
         "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
             |step| rare(hz(step.passes_hz), step.turns_deviation.and_then(|off| hz(off.passes_hz)));
     }
-    NOISE(GapNumbers) each "noise" {
+    NOISE(GapNumbers) "noise" {
         NOISE_PPM Ppm Less "OS noise" |gaps| ppm(gaps.noise_ppm);
         "gap_ns_p50" Ns Less "median length of the gaps" |gaps| ns(gaps.ns_p50);
         "gap_ns_p99" Ns Less "length that 99 % of the gaps do not exceed"
@@ -160,7 +157,7 @@ table! { of_cells:
         GAP_NS_MAX Ns Less "longest gap" |gaps| ns(gaps.ns_max);
         "gaps_hz" Hz Less "gaps per second" |gaps| hz(gaps.hz);
     }
-    LATENCY(Distribution<Latencies>) each "latency" {
+    LATENCY(Distribution<Latencies>) "latency" {
         "late_ns_p50" Ns Less "median wake-up latency" |late| ns(late.p50);
         "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
             |late| ns(late.p99);
@@ -168,20 +165,20 @@ table! { of_cells:
             |late| ns(late.p99_9);
         LATE_NS_MAX Ns Less "longest wake-up latency" |late| ns(late.max);
     }
-    CALL_TIME(CallSummary) whole "calls" {
+    CALL_TIME(CallSummary) "calls" {
         "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
     }
 }
 
 // The metrics of recordings only.
 table! { of_recordings:
-    TICKS(CpuTicksSummary) each "ticks" {
+    TICKS(CpuTicksSummary) "ticks" {
         "timer_hz" Hz Less "timer interrupts per second" |cpu| hz(cpu.timer_hz);
         "interrupts_hz" Hz Less "interrupts per second" |cpu| hz(cpu.interrupts_hz);
         "busy_ppm" Ppm Neither "share of time that the CPU was not idle"
             |cpu| ppm(cpu.busy_ppm);
     }
-    STRESS(NohzStressSummary) whole "nohz stress" {
+    STRESS(NohzStressSummary) "nohz stress" {
         "nohz_failures" Count Less "tries in which the tick did not stop"
             |stress| count(Some(stress.failures));
         "nohz_entry_ns_p50" Ns Less "median time until the tick had stopped"
@@ -189,14 +186,14 @@ table! { of_recordings:
         "nohz_entry_ns_max" Ns Less "longest time until the tick had stopped"
             |stress| ns(stress.wait_ns?.max);
     }
-    JITTER(JitterSummary) whole "jitter" {
+    JITTER(JitterSummary) "jitter" {
         "jitter_ns_p50" Ns Less "median jitter of a test" |all| jitter(all, all.jitter.p50);
         "jitter_ns_p99" Ns Less "jitter that 99 % of the tests do not exceed"
             |all| jitter(all, all.jitter.p99);
         "jitter_ns_max" Ns Less "largest jitter of a test" |all| jitter(all, all.jitter.max);
         "loop_ns_mean" Ns Less "mean run time of a loop" |all| jitter(all, all.loop_time.mean);
     }
-    RUN(RunSummary) whole "run" {
+    RUN(RunSummary) "run" {
         "run_ns" Ns Less "run time of the program" |run| ns(Some(run.elapsed_ns));
         "run_net_ns" Ns Less
             "run time without interruptions, preemptions and steal time; on one CPU only"
@@ -211,10 +208,10 @@ table! { of_recordings:
         "run_gap_ns_max" Ns Less "longest interruption of the program"
             |run| ns(run.interruptions.as_ref()?.gap_ns.max);
     }
-    WAKERS(WakersSummary) whole "wakers" {
+    WAKERS(WakersSummary) "wakers" {
         "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
     }
-    GUESTS(GuestsSummary) whole "guests" {
+    GUESTS(GuestsSummary) "guests" {
         GUESTS_CPU_PPM Ppm Less "CPU time of all guests" |guests| ppm(guests.cpu_ppm);
         "guests_wakeups_hz" Hz Less "wake-ups per second of all guests"
             |guests| hz(guests.wakeups_hz);
@@ -233,7 +230,7 @@ table! { of_recordings:
 
 // The metrics of files of other tools only.
 table! { of_files:
-    INTERRUPT_LATENCY(Distribution<Latencies>) each "imported" {
+    INTERRUPT_LATENCY(Distribution<Latencies>) "imported" {
         "interrupt_late_ns_p50" Ns Less "median latency of the timer interrupt"
             |late| ns(late.p50);
         "interrupt_late_ns_p99" Ns Less "latency that 99 % of the timer interrupts do not exceed"
@@ -241,14 +238,14 @@ table! { of_files:
         "interrupt_late_ns_max" Ns Less "longest latency of the timer interrupt"
             |late| ns(late.max);
     }
-    USER_LATENCY(Distribution<Latencies>) each "imported" {
+    USER_LATENCY(Distribution<Latencies>) "imported" {
         "user_late_ns_p50" Ns Less "median latency until the thread is in user mode again"
             |late| ns(late.p50);
         "user_late_ns_p99" Ns Less "latency until user mode that 99 % do not exceed"
             |late| ns(late.p99);
         "user_late_ns_max" Ns Less "longest latency until user mode" |late| ns(late.max);
     }
-    VALUE(Distribution<Latencies>) each "imported" {
+    VALUE(Distribution<Latencies>) "imported" {
         "value_ns_p50" Ns Less "median of the values in a log" |all| ns(all.p50);
         "value_ns_p99" Ns Less "value that 99 % do not exceed" |all| ns(all.p99);
         "value_ns_p99_9" Ns Less "value that 99.9 % do not exceed" |all| ns(all.p99_9);
