@@ -6,11 +6,10 @@
 //!
 //! Cannot see durations in exact mode: instructions are not time.
 
-use recording::{Answer, Body, Cell, Mode};
+use recording::{Answer, Body, Cell, Ending, Mode};
 use serde::Serialize;
 
 use crate::cell::call_costs::CallCosts;
-use crate::cell::guest_answer::answer;
 use crate::cell::idle_cost::IdleCost;
 use crate::cell::nohz_cost::NohzCost;
 use crate::cell::program_cost::ProgramCost;
@@ -25,7 +24,6 @@ pub(crate) mod counts;
 #[cfg(test)]
 #[path = "../tests/example/counts.rs"]
 pub(crate) mod example;
-pub(crate) mod guest_answer;
 pub(crate) mod idle_by_hz;
 pub(crate) mod idle_cost;
 pub(crate) mod idle_stretches;
@@ -34,8 +32,15 @@ pub(crate) mod program_cost;
 pub(crate) mod sleepers_cost;
 pub(crate) mod slices_cost;
 pub(crate) mod tick_cost;
-pub(crate) mod tick_paths;
 pub(crate) mod trim;
+
+/// The answer of the guest; `None` for a lost cell.
+pub fn answer(cell: &Cell) -> Option<&Answer> {
+    match &cell.ending {
+        Ending::Done(answer) => Some(answer),
+        Ending::Lost { .. } => None,
+    }
+}
 
 /// The summary of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -14,7 +14,6 @@ pub(crate) mod explanation;
 pub(crate) mod flame;
 pub(crate) mod phase;
 pub(crate) mod renames;
-pub(crate) mod stacks;
 pub(crate) mod tick_kinds;
 pub(crate) mod typical;
 pub(crate) mod whole_phase;

@@ -44,12 +44,10 @@ mod ticks;
 mod wakers;
 
 pub use calls::{CallSummary, CallsSummary};
-pub use cell::CellSummary;
 pub use cell::added::Added;
 pub use cell::call_costs::{CallCost, CallCosts};
 pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::counts::CpuWork;
-pub use cell::guest_answer::answer;
 pub use cell::idle_by_hz::{HzLine, IdleByHz, IdleLoad, Saved};
 pub use cell::idle_cost::{CpuIdleCost, IdleCost};
 pub use cell::idle_stretches::{
@@ -65,6 +63,7 @@ pub use cell::tick_cost::TickCost;
 pub use cell::trim::{
     Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
 };
+pub use cell::{CellSummary, answer};
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
@@ -76,12 +75,11 @@ pub use comparison::run_set::{RunSet, RunsDoubt};
 pub use comparison::samples::RunSpread;
 pub use comparison::variants::Variants;
 pub use comparison::{Compared, Comparison, compare};
-pub use explain::call_stack::CallStack;
+pub use explain::call_stack::{CallStack, episode_stacks};
 pub use explain::difference::{Difference, DifferencePart, FunctionDifference};
 pub use explain::explanation::{Explanation, FunctionCost};
 pub use explain::flame::{Change, FlameGraph, Frame};
 pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
-pub use explain::stacks::episode_stacks;
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
 pub use explain::typical::{Frequency, Typical};
 pub use explain::whole_phase::WholePhase;

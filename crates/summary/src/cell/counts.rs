@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use recording::{Answer, Body, CallsSpec, CpuCounts, Interruption, PhaseCounts, Phases};
+use recording::{
+    Answer, Body, CallsSpec, CpuCounts, Interruption, Level, PhaseCounts, Phases, What,
+};
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
@@ -14,6 +16,16 @@ const TIMER_ENTRIES: [&str; 2] =
 /// Whether this is the kernel's name of the timer interrupt's entry.
 pub(crate) fn is_timer_entry(entry: &str) -> bool {
     TIMER_ENTRIES.contains(&entry)
+}
+
+/// Whether an episode is a timer interrupt at one of these privilege levels.
+pub(crate) fn is_tick(what: &What, levels: &[Level]) -> bool {
+    match what {
+        What::Interruption { entry, from } => {
+            is_timer_entry(entry) && levels.contains(from)
+        }
+        What::Step => false,
+    }
 }
 
 /// The number of phases of each call.

@@ -12,8 +12,7 @@ use recording::{Cell, Mode};
 use serde::Serialize;
 use units::{Hz, PerSecond, Ppm};
 
-use crate::cell::CellSummary;
-use crate::cell::guest_answer::answer;
+use crate::cell::{CellSummary, answer};
 
 /// The load that an idle guest caused on its host: HZ, and MHz. The last one was read as 10 to 15.
 const OLD_PERIODIC: [(u32, f64); 5] =

@@ -7,7 +7,6 @@ use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
 
 use crate::cell::counts::{on_cpu, timer_costs, timer_entries};
 use crate::cell::idle_stretches::IdleStretches;
-use crate::cell::tick_paths::paths;
 use crate::explain::tick_kinds::TickKinds;
 use crate::noise::culprits::CulpritSummary;
 
@@ -83,8 +82,8 @@ impl IdleCost {
         let cost = Self::of_cpus(&intervals, &cpus.collect::<Vec<_>>());
         let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
         let ticks = cost.tick_kernel_instructions.count();
-        let paths = paths(answer, &cpus, &[Level::User, Level::Kernel]);
-        let kinds = TickKinds::of(ticks, paths);
+        let levels = [Level::User, Level::Kernel];
+        let kinds = TickKinds::of_answer(ticks, answer, &cpus, &levels);
         Some(Self { kinds, culprits: CulpritSummary::of_busy(series), ..cost })
     }
 

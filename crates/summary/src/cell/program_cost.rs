@@ -8,8 +8,8 @@ use serde::Serialize;
 use units::{Instructions, PerSecond};
 
 use crate::cell::counts::is_timer_entry;
+use crate::explain::call_stack::function_name;
 use crate::explain::phase::{EntryKind, PROGRAM, entry};
-use crate::explain::stacks::function_name;
 use crate::program::ProgramSummary;
 
 /// The number of functions in the summary of a group.

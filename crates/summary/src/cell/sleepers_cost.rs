@@ -7,8 +7,7 @@ use recording::{Body, Cell, SlicesSpec};
 use serde::Serialize;
 use units::{Nanos, Ppm};
 
-use crate::cell::CellSummary;
-use crate::cell::guest_answer::answer;
+use crate::cell::{CellSummary, answer};
 use crate::slices::StepSlices;
 use crate::summary::Summary;
 

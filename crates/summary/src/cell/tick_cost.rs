@@ -7,7 +7,6 @@ use stats::Spread;
 use units::{CpuSet, Instructions, Nanos, Span, TscHz};
 
 use crate::cell::counts::{on_cpu, timer};
-use crate::cell::tick_paths::paths;
 use crate::explain::tick_kinds::TickKinds;
 use crate::noise::NoiseSummary;
 use crate::noise::culprits::CulpritSummary;
@@ -63,7 +62,7 @@ impl TickCost {
         let ticks =
             cost.kernel_instructions.as_ref().filter(|_| answer.profile.is_some());
         let kinds = ticks.map(|ticks| {
-            TickKinds::of(ticks.count(), paths(answer, &cpus, &[Level::User]))
+            TickKinds::of_answer(ticks.count(), answer, &cpus, &[Level::User])
         });
         let is_blamed = clock.is_some() && series.source.is_some();
         let culprits = is_blamed.then(|| NoiseSummary::of(series).culprits);

@@ -1,5 +1,6 @@
-//! A stack of functions, and the names of functions in the source.
+//! A stack of functions, and their names: those in a profile, and those in the source.
 
+use recording::{Episode, Profile, Stack};
 use units::{Instructions, Ppm};
 
 /// The name of instructions in no known function.
@@ -40,6 +41,23 @@ impl<'a> CallStack<'a> {
         let frames = self.frames.iter().map(|name| base_name(name)).collect();
         Self { frames, own: self.own }
     }
+}
+
+/// The name of the function at that place of the profile's list; `[nameless]` if it has none.
+pub(crate) fn function_name(profile: &Profile, place: usize) -> &str {
+    profile.names.get(place).map_or("[nameless]", String::as_str)
+}
+
+/// The stacks of an episode, with the names of the functions.
+pub fn episode_stacks<'a>(
+    profile: &'a Profile,
+    episode: &'a Episode,
+) -> Vec<CallStack<'a>> {
+    let name = |place: &usize| function_name(profile, *place);
+    let stack = |stack: &'a Stack| {
+        CallStack::new(stack.frames.iter().map(name).collect(), stack.own)
+    };
+    episode.stacks.iter().map(stack).collect()
 }
 
 /// The instructions of all stacks.

@@ -24,6 +24,15 @@ pub struct FunctionDifference {
     pub difference: i128,
 }
 
+impl FunctionDifference {
+    /// Whether it ran on each side. One without any instruction is a function of both.
+    fn sides(&self) -> [bool; 2] {
+        let [a, b] = [self.own_instructions_a, self.own_instructions_b]
+            .map(|own| own != Instructions::ZERO);
+        if a || b { [a, b] } else { [true; 2] }
+    }
+}
+
 /// The cost of several functions on both sides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DifferencePart {
@@ -97,17 +106,16 @@ impl Difference {
         let size = |f: &FunctionDifference| f.difference.unsigned_abs();
         functions.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
         let (a, b) = (total(&a), total(b));
-        let part = |side: Side| {
-            DifferencePart::of(functions.iter().filter(|f| Side::of(f) == side))
+        let part = |sides: [bool; 2]| {
+            DifferencePart::of(functions.iter().filter(|f| f.sides() == sides))
         };
-        let (only_a, only_b, both) = (part(Side::A), part(Side::B), part(Side::Both));
         Self {
             total_instructions_a: a,
             total_instructions_b: b,
             difference: b.more_than(a),
-            only_a,
-            only_b,
-            both,
+            only_a: part([true, false]),
+            only_b: part([false, true]),
+            both: part([true, true]),
             functions,
         }
     }
@@ -121,26 +129,6 @@ impl Difference {
     /// The sum of the functions after the first `shown`.
     pub fn rest(&self, shown: usize) -> DifferencePart {
         DifferencePart::of(self.functions.iter().skip(shown))
-    }
-}
-
-/// The sides on which a function ran.
-#[derive(PartialEq)]
-enum Side {
-    A,
-    B,
-    Both,
-}
-
-impl Side {
-    fn of(function: &FunctionDifference) -> Self {
-        let [a, b] = [function.own_instructions_a, function.own_instructions_b]
-            .map(|own| own != Instructions::ZERO);
-        match (a, b) {
-            (true, false) => Self::A,
-            (false, true) => Self::B,
-            _ => Self::Both,
-        }
     }
 }
 

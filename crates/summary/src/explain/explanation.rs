@@ -28,12 +28,6 @@ pub struct Explanation {
     pub functions: Vec<FunctionCost>,
 }
 
-fn sorted(mut functions: Vec<FunctionCost>) -> Vec<FunctionCost> {
-    let rank = |f: &FunctionCost| (f.own_instructions, f.total_instructions);
-    functions.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
-    functions
-}
-
 impl Explanation {
     /// Adds up stacks.
     pub fn of(stacks: &[CallStack<'_>]) -> Self {
@@ -49,13 +43,9 @@ impl Explanation {
                 }
             }
         }
-        let cost = |(name, (own, total)): (&str, _)| FunctionCost {
-            name: name.to_owned(),
-            own_instructions: own,
-            total_instructions: Some(total),
-        };
-        let functions = costs.into_iter().map(cost).collect();
-        Self { total_instructions: total(stacks), functions: sorted(functions) }
+        let costs =
+            costs.into_iter().map(|(name, (own, total))| (name, own, Some(total)));
+        Self::of_costs(total(stacks), costs)
     }
 
     /// Adds up instructions of functions whose callers are not known.
@@ -67,14 +57,21 @@ impl Explanation {
             let cost = costs.entry(name).or_default();
             *cost = *cost + own;
         }
-        let cost = |(name, own): (&str, _)| FunctionCost {
-            name: name.to_owned(),
-            own_instructions: own,
-            total_instructions: None,
+        let all = costs.values().copied().sum();
+        Self::of_costs(all, costs.into_iter().map(|(name, own)| (name, own, None)))
+    }
+
+    fn of_costs<'a>(
+        all: Instructions,
+        costs: impl Iterator<Item = (&'a str, Instructions, Option<Instructions>)>,
+    ) -> Self {
+        let cost = |(name, own_instructions, total_instructions): (&str, _, _)| {
+            FunctionCost { name: name.to_owned(), own_instructions, total_instructions }
         };
-        let total_instructions = costs.values().copied().sum();
-        let functions = costs.into_iter().map(cost).collect();
-        Self { total_instructions, functions: sorted(functions) }
+        let mut functions: Vec<FunctionCost> = costs.map(cost).collect();
+        let rank = |f: &FunctionCost| (f.own_instructions, f.total_instructions);
+        functions.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
+        Self { total_instructions: all, functions }
     }
 
     /// The costs by name.

@@ -4,10 +4,12 @@
 //! The cost of a kind depends on the kernel only. Its frequency depends on the start of the
 //! measurement, too, and is therefore the share of the ticks of all phases.
 
+use recording::{Answer, Episode, Level, Profile};
 use serde::Serialize;
-use units::{Instructions, Ppm};
+use units::{CpuSet, Instructions, Ppm};
 
-use crate::explain::call_stack::CallStack;
+use crate::cell::counts::is_tick;
+use crate::explain::call_stack::{CallStack, episode_stacks};
 use crate::explain::difference::Difference;
 
 /// The most frequent kinds are listed, until they are at least this part of all ticks.
@@ -28,6 +30,16 @@ pub(crate) struct TickPath<'a> {
     pub(crate) times: u64,
     /// The instructions by function.
     pub(crate) stacks: Vec<CallStack<'a>>,
+}
+
+impl<'a> TickPath<'a> {
+    fn of(profile: &'a Profile, episode: &'a Episode) -> Self {
+        Self {
+            instructions: episode.total,
+            times: episode.times.iter().map(|(_, times)| times).sum(),
+            stacks: episode_stacks(profile, episode),
+        }
+    }
 }
 
 /// The difference of a function from the same one in the first kind.
@@ -69,6 +81,22 @@ pub struct TickKinds {
 }
 
 impl TickKinds {
+    /// The kinds of so many timer interrupts of these CPUs at these privilege levels, as recorded by
+    /// the lab.
+    pub(crate) fn of_answer(
+        ticks: u64,
+        answer: &Answer,
+        cpus: &CpuSet,
+        levels: &[Level],
+    ) -> Self {
+        let Some(profile) = &answer.profile else { return Self::of(ticks, Vec::new()) };
+        let is_own = |episode: &&Episode| {
+            cpus.contains(episode.cpu) && is_tick(&episode.what, levels)
+        };
+        let path = |episode| TickPath::of(profile, episode);
+        Self::of(ticks, profile.episodes.iter().filter(is_own).map(path).collect())
+    }
+
     /// Sorts the kinds of so many ticks, and adds up equal ones.
     pub(crate) fn of(ticks: u64, kinds: Vec<TickPath<'_>>) -> Self {
         let mut kinds = same_added_up(kinds);

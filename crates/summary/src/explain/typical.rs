@@ -11,11 +11,9 @@ use serde::Serialize;
 use stats::Spread;
 use units::Instructions;
 
-use crate::cell::CellSummary;
-use crate::cell::counts::{call_phases, is_timer_entry};
-use crate::cell::guest_answer::answer;
-use crate::explain::call_stack::CallStack;
-use crate::explain::stacks::episode_stacks;
+use crate::cell::counts::{call_phases, is_tick};
+use crate::cell::{CellSummary, answer};
+use crate::explain::call_stack::{CallStack, episode_stacks};
 
 /// The typical tick of a cell, or the typical repeat of a call: the input of explanations and flame
 /// graphs.
@@ -80,10 +78,8 @@ struct Selection {
 
 /// A kind of episodes.
 enum Kind {
-    /// Timer interrupts of programs.
-    Tick,
-    /// Timer interrupts of programs and the kernel.
-    AnyTick,
+    /// Timer interrupts at these privilege levels.
+    Ticks(&'static [Level]),
     /// Repeats of a call in these phases.
     Steps(Range<usize>),
 }
@@ -93,12 +89,13 @@ fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection>
         (CellSummary::TickCost(cost), None) => {
             let spread = cost.kernel_instructions?;
             let cost = cost.kinds?.kinds.get(place)?.instructions;
-            Some(Selection { kind: Kind::Tick, cost, spread })
+            Some(Selection { kind: Kind::Ticks(&[Level::User]), cost, spread })
         }
         (CellSummary::IdleCost(cost), None) => {
             let (spread, kinds) = (cost.tick_kernel_instructions, cost.kinds.kinds);
             let cost = kinds.get(place)?.instructions;
-            Some(Selection { kind: Kind::AnyTick, cost, spread })
+            let kind = Kind::Ticks(&[Level::User, Level::Kernel]);
+            Some(Selection { kind, cost, spread })
         }
         (CellSummary::CallCosts(costs), Some(name)) => {
             let call = costs.calls.into_iter().find(|call| call.name == name)?;
@@ -125,16 +122,13 @@ fn typical<'a>(
 
 impl Kind {
     fn is_of(&self, episode: &Episode) -> bool {
-        match (&episode.what, self) {
-            (What::Step, Self::Steps(phases)) => {
-                episode.times.iter().any(|(phase, _)| phases.contains(phase))
+        match self {
+            Self::Ticks(levels) => is_tick(&episode.what, levels),
+            Self::Steps(phases) => {
+                let mut times = episode.times.iter();
+                episode.what == What::Step
+                    && times.any(|(phase, _)| phases.contains(phase))
             }
-            (What::Interruption { entry, from }, Self::Tick) => {
-                is_timer_entry(entry) && *from == Level::User
-            }
-            (What::Interruption { entry, .. }, Self::AnyTick) => is_timer_entry(entry),
-            (What::Step, Self::Tick | Self::AnyTick)
-            | (What::Interruption { .. }, Self::Steps(_)) => false,
         }
     }
 }

@@ -5,12 +5,11 @@
 use recording::{Answer, Body, Cell, CpuCounts, PhaseCalls, Profile};
 use units::{Cpu, CpuSet, Instructions, Nanos};
 
+use crate::cell::answer;
 use crate::cell::counts::call_phases;
-use crate::cell::guest_answer::answer;
-use crate::explain::call_stack::CallStack;
+use crate::explain::call_stack::{CallStack, function_name};
 use crate::explain::explanation::Explanation;
 use crate::explain::phase::{PROGRAM, PhaseExplanation};
-use crate::explain::stacks::function_name;
 
 /// All instructions of a cell's measured CPUs, in all phases or in those of one call.
 #[derive(Debug, Clone)]
