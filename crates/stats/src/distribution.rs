@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use units::Nanos;
 
 /// A number that describes a distribution; its name is the key in JSON.
@@ -79,8 +79,7 @@ statistics! {
 }
 
 /// Statistics of values. Those that `K` does not list are `None`, and are no keys in JSON.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Distribution<K, T = Nanos> {
     /// The smallest value.
     pub min: Option<T>,
@@ -95,7 +94,6 @@ pub struct Distribution<K, T = Nanos> {
     /// The largest value.
     pub max: Option<T>,
     /// The statistics that are keys in JSON.
-    #[serde(skip)]
     pub keys: PhantomData<K>,
 }
 

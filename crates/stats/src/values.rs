@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Instructions;
 
 use crate::distribution::rank;
 
 /// Values with their frequencies, and their statistics.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// The value of at least 90 % of all; null if fewer agree.
     pub agreed: Option<Instructions>,

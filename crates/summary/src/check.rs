@@ -1,14 +1,14 @@
 //! The summary of `check`: ticks without load by noisefloor, then noise on all CPUs at once.
 
 use recording::CheckSeries;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::noise::NoiseSummary;
 use crate::noise::verdict::Verdict;
 use crate::ticks::TicksSummary;
 
 /// The results of `check`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckSummary {
     /// Ticks while noisefloor slept.
     pub rest: TicksSummary,

@@ -1,7 +1,7 @@
 //! The summaries of `nohz test` and `nohz stress`.
 
 use recording::{KeptBy, NohzSeries, NohzSpec, WaitingThread};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stats::{Distribution, Waits, quantile};
 use units::{Cpu, Nanos};
 
@@ -11,7 +11,7 @@ use crate::proc_counts::ProcSummary;
 pub(crate) mod tick_back;
 
 /// The result of `nohz test`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NohzTestSummary {
     /// The CPU.
     pub cpu: Cpu,
@@ -38,7 +38,7 @@ pub struct NohzTestSummary {
 }
 
 /// The result of `nohz stress`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NohzStressSummary {
     /// The CPU.
     pub cpu: Cpu,

@@ -4,7 +4,7 @@
 //! stored ones. The `ns` of the culprits add up to `noise_ns`.
 
 use recording::{CpuNoise, Lost, NoiseSeries, Source};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stats::{Distribution, Gaps};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
@@ -39,7 +39,7 @@ const JOBS: [Nanos; 5] = [
 ];
 
 /// The risk of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Risk {
     /// The length of the job.
     pub job_ns: Nanos,
@@ -49,7 +49,7 @@ pub struct Risk {
 }
 
 /// OS noise of one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuNoiseSummary {
     /// The CPU.
     pub cpu: Cpu,
@@ -74,20 +74,17 @@ pub struct CpuNoiseSummary {
     /// The attribution of the gaps; the rest is `unexplained`.
     pub culprits: Vec<CulpritSummary>,
     /// The part of the measuring process; null if events were not traced.
-    #[serde(default)]
     pub own: Option<OwnCost>,
     /// Gaps without any event; null if events were not traced.
-    #[serde(default)]
     pub eventless: Option<Eventless>,
     /// Stolen time; null if unknown.
-    #[serde(default)]
     pub steal: Option<StealSummary>,
     /// The counters of `/proc` during the measurement.
     pub proc: ProcSummary,
 }
 
 /// OS noise of all CPUs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct NoiseSummary {
     /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuNoiseSummary>,
@@ -96,13 +93,10 @@ pub struct NoiseSummary {
     /// The attribution of the gaps of all CPUs.
     pub culprits: Vec<CulpritSummary>,
     /// The part of the measuring process; null if events were not traced on one of them.
-    #[serde(default)]
     pub own: Option<OwnCost>,
     /// Gaps of all CPUs without any event; null if unknown for one.
-    #[serde(default)]
     pub eventless: Option<Eventless>,
     /// Stolen time of all CPUs; null if unknown for one.
-    #[serde(default)]
     pub steal: Option<StealSummary>,
 }
 
@@ -258,15 +252,6 @@ mod tests {
         // A job meets a gap if it starts in (0, 1200) or in the 3.9998 ms around the long gap.
         let ppm = risk[3]["hit_ppm"].as_f64().unwrap();
         assert!((ppm - 4_001_000.0 / 999e6 * 1e6).abs() < 1e-6, "{ppm}");
-    }
-
-    /// Check that a summary can be read back.
-    #[test]
-    fn reads_back() {
-        let found = NoiseSummary::of(&noise(None, vec![cpu_noise(&[])]));
-        let text = serde_json::to_string(&found).unwrap();
-        let again: NoiseSummary = serde_json::from_str(&text).unwrap();
-        assert_eq!(again, found);
     }
 
     /// Check that the noise is zero without gaps, and that statistics without values are null.

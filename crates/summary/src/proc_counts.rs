@@ -4,11 +4,11 @@
 //! attribute single gaps.
 
 use recording::ProcCounts;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, PerSecond};
 
 /// The interrupts of one line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LineSummary {
     /// The line's label in `/proc/interrupts`.
     pub line: String,
@@ -30,7 +30,7 @@ impl LineSummary {
 }
 
 /// The runs of one softirq.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoftirqSummary {
     /// The name in `/proc/softirqs`.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct SoftirqSummary {
 }
 
 /// The counters of `/proc` for one CPU during the measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcSummary {
     /// The time between the two readings.
     pub span_ns: Nanos,

@@ -1,13 +1,13 @@
 //! The run of a program in a guest.
 
 use recording::{Ended, KeptOutput, ProgramSeries, ProgramSpec, Usage};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 use crate::run::EndedSummary;
 
 /// The run of a program in a guest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgramSummary {
     /// The command line.
     pub command: String,
@@ -27,7 +27,7 @@ pub struct ProgramSummary {
 }
 
 /// A service of a program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServiceSummary {
     /// Its name.
     pub name: String,

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use recording::{End, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step, TaskTime};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stats::{Distribution, Slices};
 use units::{Hz, Nanos, PerSecond, Ppm};
 
@@ -27,7 +27,7 @@ pub(crate) mod window;
 const WAKERS: u32 = 6;
 
 /// The slices that ended for one reason.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SliceEnds {
     /// The reason.
     pub end: End,
@@ -40,7 +40,7 @@ pub struct SliceEnds {
 }
 
 /// The results of one variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepSlices {
     /// The duration of the measurement.
     pub wall_ns: Nanos,
@@ -75,7 +75,7 @@ pub struct StepSlices {
 }
 
 /// The largest deviation of a single round from all rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RoundDeviation {
     /// Of the mean slice.
     pub slice_ns: Option<Nanos>,
@@ -110,7 +110,7 @@ impl RoundDeviation {
 }
 
 /// A variant, compared with the unmodified settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepSummary {
     /// The settings: `WAKEUP_PREEMPTION=off`.
     pub step: String,
@@ -125,7 +125,7 @@ pub struct StepSummary {
 }
 
 /// A task, in all rounds with unmodified settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskSummary {
     /// The name.
     pub name: String,
@@ -146,7 +146,7 @@ pub struct TaskSummary {
 }
 
 /// The results of `slices`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlicesSummary {
     /// The number of spinners.
     pub spinners: u64,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use recording::{CpuTicks, TickSample, TicksSeries};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::ticks::power::PowerSummary;
@@ -15,7 +15,7 @@ pub(crate) mod power;
 pub(crate) mod rates;
 
 /// Ticks of one CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CpuTicksSummary {
     /// The CPU.
     pub cpu: Cpu,
@@ -28,12 +28,12 @@ pub struct CpuTicksSummary {
 }
 
 /// Ticks of all CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TicksSummary {
     /// Each CPU, in ascending order.
     pub cpus: Vec<CpuTicksSummary>,
     /// The power of the processors meanwhile; missing if it was not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerSummary>,
 }
 

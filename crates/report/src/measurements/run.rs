@@ -30,7 +30,7 @@ pub(crate) fn run(spec: &RunSpec, series: &RunSeries, summary: &RunSummary) -> D
         if found.gaps > 0 {
             let longest = longest(found, spec.cpus.len() == 1);
             let longest = Document::section("The longest interruptions", longest);
-            let all = culprits::table("count", &found.culprits, found.own, LISTED);
+            let all = culprits::table("count", &found.culprits, Some(found.own), LISTED);
             let all = Document::section("Sources of all interruptions", all);
             document.append(all);
             document.append(longest.only_full());

@@ -1,7 +1,7 @@
 //! The idle states of a CPU: which of them it was allowed to enter, and their use.
 
 use recording::IdleUse;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 /// The kernel's CPU latency limit if there is none (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE` in
@@ -9,7 +9,7 @@ use units::Nanos;
 pub const NO_WAKE_LIMIT: u32 = 2_000_000_000;
 
 /// An idle state of a CPU, and its use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdleStateSummary {
     /// The name: `C6`.
     pub name: String,

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use recording::{KeptBy, TickReturn, TimerCount, WaitingThread};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 /// The only pending softirq that prevents the tick from stopping (`local_timer_softirq_pending`).
@@ -19,7 +19,7 @@ const RUN_BY: [&str; 2] = ["ktimers/", "ksoftirqd/"];
 const PART: u64 = 10;
 
 /// The causes for which a tick restarted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TickReturnSummary {
     /// Whether the tick had stopped before, during the trace.
     pub stopped: bool,
@@ -32,7 +32,7 @@ pub struct TickReturnSummary {
 }
 
 /// A cause for which a tick restarted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TickCause {
     /// The kind of cause.
     pub kind: TickCauseKind,
@@ -41,15 +41,15 @@ pub struct TickCause {
     /// How often it happened.
     pub times: u64,
     /// For a softirq: the functions of the timers for which it was raised.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<String>,
     /// For a softirq: the threads that run it and waited for the CPU.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<TickThread>,
 }
 
 /// The kind of a cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickCauseKind {
     /// A tick dependency.
@@ -63,7 +63,7 @@ pub enum TickCauseKind {
 }
 
 /// A thread that waited for the CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TickThread {
     /// The name.
     pub name: String,

@@ -4,7 +4,7 @@
 //! interrupts), or the processor itself. Cannot distinguish these.
 
 use recording::{Blamed, CulpritKind};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, Span};
 
 use crate::noise::culprits::shares;
@@ -13,7 +13,7 @@ use crate::noise::culprits::shares;
 const SHORTEST: Nanos = Nanos::from_nanos(100);
 
 /// Gaps of similar length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LengthBin {
     /// The smallest length of the bin.
     pub from_ns: Nanos,
@@ -26,7 +26,7 @@ pub struct LengthBin {
 }
 
 /// Gaps without any event.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Eventless {
     /// The number of gaps.
     pub gaps: u64,

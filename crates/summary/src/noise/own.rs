@@ -4,13 +4,13 @@
 //! Cannot see what its eBPF programs add to each event: that is part of the event. Recordings of
 //! older versions have no marks.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, Ppm};
 
 use crate::noise::culprits::CulpritSummary;
 
 /// The time that the measuring process took from the measured CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OwnCost {
     /// The number of its threads.
     pub threads: usize,

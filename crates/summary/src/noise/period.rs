@@ -18,7 +18,7 @@
 //! the narrow ranges of phases with many more events than others, is its share. Cannot see other
 //! periods, those that drift, and events with fewer than `CYCLES_MIN` cycles.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, PerSecond, Ppm};
 
 /// The probability that any candidate is found in times that are not periodic.
@@ -60,7 +60,7 @@ const AS_MUCH: f64 = 0.8;
 const AS_FEW: f64 = 1.1;
 
 /// The period of events.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Period {
     /// The period.
     pub period_ns: Nanos,

@@ -5,13 +5,13 @@
 //! the lower bound of all steal time exceeds these by at least the time in threads and interrupts.
 
 use recording::{CulpritKind, Steal, StealClock};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 use crate::noise::culprits::CulpritSummary;
 
 /// Steal time while the loop ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StealSummary {
     /// The clock: `paravirt`, read at each tick and switch, or `proc`, read before and after the run in
     /// steps of 10 ms.

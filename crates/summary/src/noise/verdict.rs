@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recording::{CpuNoise, CulpritKind, ThreadOwner};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, Ppm};
 
 use crate::noise::culprits::CulpritSummary;
@@ -29,7 +29,7 @@ const RUNS: usize = 5;
 const OWN: &str = "noisefloor";
 
 /// The verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// Whether other programs used 10 % of the CPUs' time or more; null if unknown.
     pub busy: Option<bool>,
@@ -49,7 +49,7 @@ pub struct Verdict {
 }
 
 /// An amount of the CPUs' time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TimePart {
     /// The amount.
     pub ns: Nanos,
@@ -64,7 +64,7 @@ impl TimePart {
 }
 
 /// The attribution of the lost time; the parts add up to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Split {
     /// Other programs, and threads with an unknown owner.
     pub programs: TimePart,
@@ -75,7 +75,6 @@ pub struct Split {
     /// Time without a known cause.
     pub unexplained: TimePart,
     /// The measuring process itself; zero in older recordings, where it is part of the programs.
-    #[serde(default)]
     pub own: TimePart,
     /// The upper bound of the hypervisor's part of that; null if unknown.
     pub hypervisor_max: Option<TimePart>,
@@ -84,7 +83,7 @@ pub struct Split {
 }
 
 /// The culprits of one program, or of one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     /// The part of the lost time to which it belongs.
     pub category: LossCategory,
@@ -105,9 +104,7 @@ pub struct Group {
 }
 
 /// The parts of the lost time.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossCategory {
     /// Other programs.
@@ -123,7 +120,7 @@ pub enum LossCategory {
 }
 
 /// The consequences for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Consequences {
     /// The length of a job.
     pub job_ns: Nanos,

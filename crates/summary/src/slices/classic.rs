@@ -2,13 +2,13 @@
 //! and truncated to whole milliseconds for each task, then averaged; and the exact numbers.
 
 use recording::{SlicesSample, SlicesSeries};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 use crate::slices::turns::{mean_slice, sum, turns};
 
 /// A sample, as the program of the 2009 report would have printed it, and exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClassicLine {
     /// "avg slice": the average of whole milliseconds.
     pub avg_slice_ms: f64,

@@ -2,10 +2,10 @@
 
 use facts::Unknown;
 use recording::Energy;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The power of the processors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PowerSummary {
     /// The mean power of each zone; empty if unknown.
     pub zones: Vec<ZonePower>,
@@ -14,7 +14,7 @@ pub struct PowerSummary {
 }
 
 /// The mean power of a zone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ZonePower {
     /// The zone: `package-0`, or a part of it: `package-0 core`.
     pub zone: String,

@@ -105,16 +105,6 @@ fn own_cost_is_apart() {
     let own = split.groups_of(LossCategory::Own);
     assert_eq!((own.groups.len(), own.threads, own.gaps), (1, 2, 2));
     assert_eq!((own.groups[0].name.as_str(), own.groups[0].processes), (OWN, 1));
-    let older = serde_json::json!({"programs": {"ns": 0, "ppm": 0.0}});
-    let mut value = serde_json::to_value(verdict(None)).unwrap();
-    value["split"] =
-        ["kernel", "hypervisor", "unexplained"].iter().fold(older, |mut split, part| {
-            split[part] = split["programs"].clone();
-            split["groups"] = serde_json::json!([]);
-            split
-        });
-    let read: Verdict = serde_json::from_value(value).unwrap();
-    assert_eq!(read.split.unwrap().own, TimePart::default());
 }
 
 /// Check that without events the verdict is that of `/proc`, and unknown without that.
