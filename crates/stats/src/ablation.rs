@@ -203,19 +203,11 @@ impl Path {
     ) -> Result<(), E> {
         while let Some(next) = self.next() {
             let made: Vec<usize> = (0..next).collect();
-            match test(&made)? {
-                Tested::Value(value) => {
-                    self.points.insert(next, Some(value));
-                }
-                Tested::Unresolved(why) => {
-                    self.points.insert(next, None);
-                    self.unresolved.push(Unresolved { made: next, why });
-                }
-                Tested::Ended(ended) => {
-                    self.ended = Some(ended);
-                    return Ok(());
-                }
+            let value = self.value(&made, test)?;
+            if self.ended.is_some() {
+                break;
             }
+            self.points.insert(next, value);
         }
         Ok(())
     }
@@ -278,7 +270,7 @@ impl Path {
         Ok(Contribution { changes, difference, alone, last })
     }
 
-    /// The value of a state beside the path, unless tests have ended.
+    /// The value of a state, unless it cannot be tested or tests have ended.
     fn value<E>(
         &mut self,
         made: &[usize],

@@ -55,7 +55,7 @@ pub use cell::idle_stretches::{
 };
 pub use cell::nohz_cost::NohzCost;
 pub use cell::program_cost::{
-    EntryCost, FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
+    FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
 };
 pub use cell::sleepers_cost::SleepersCost;
 pub use cell::slices_cost::SlicesCost;
@@ -79,7 +79,7 @@ pub use explain::call_stack::{CallStack, episode_stacks};
 pub use explain::difference::{Difference, DifferencePart, FunctionDifference};
 pub use explain::explanation::{Explanation, FunctionCost};
 pub use explain::flame::{Change, FlameGraph, Frame};
-pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
+pub use explain::phase::{EntryCost, EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
 pub use explain::typical::{Frequency, Typical};
 pub use explain::whole_phase::WholePhase;

@@ -1,6 +1,6 @@
 //! The run of a program in a guest.
 
-use recording::{Ended, KeptOutput, ProgramSeries, ProgramSpec, Usage};
+use recording::{KeptOutput, ProgramSeries, ProgramSpec, Usage};
 use serde::Serialize;
 use units::Nanos;
 
@@ -38,10 +38,6 @@ pub struct ServiceSummary {
 impl ProgramSummary {
     /// Summarizes a series.
     pub fn of(spec: &ProgramSpec, series: &ProgramSeries) -> Self {
-        let ended = |ended| match ended {
-            Ended::Exited(code) => EndedSummary { code: Some(code), signal: None },
-            Ended::Killed(signal) => EndedSummary { code: None, signal: Some(signal) },
-        };
         let services = spec.services.iter().zip(&series.services);
         let services = services.map(|(service, output)| ServiceSummary {
             name: service.name.clone(),
@@ -49,7 +45,7 @@ impl ProgramSummary {
         });
         Self {
             command: spec.command.to_string(),
-            ended: series.ended.map(ended),
+            ended: series.ended.map(EndedSummary::from),
             elapsed_ns: series.elapsed_ns,
             usage: series.usage,
             output: series.output.clone(),

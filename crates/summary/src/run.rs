@@ -22,6 +22,15 @@ pub struct EndedSummary {
     pub signal: Option<u8>,
 }
 
+impl From<Ended> for EndedSummary {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Exited(code) => Self { code: Some(code), signal: None },
+            Ended::Killed(signal) => Self { code: None, signal: Some(signal) },
+        }
+    }
+}
+
 /// The time of one culprit in an interruption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
@@ -106,25 +115,19 @@ pub struct RunSummary {
 impl RunSummary {
     /// Summarizes a series.
     pub fn of(spec: &RunSpec, series: &RunSeries) -> Self {
-        let (code, signal) = match series.ended {
-            Ended::Exited(code) => (Some(code), None),
-            Ended::Killed(signal) => (None, Some(signal)),
-        };
         let found = series.interruptions.as_ref();
-        let found = found.map(|found| InterruptionsSummary::of(spec, found));
-        let lost_ns = Self::lost_ns(spec, series);
         Self {
             cpus: spec.cpus.clone(),
             policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
             priority: spec.fifo,
-            ended: EndedSummary { code, signal },
+            ended: series.ended.into(),
             elapsed_ns: series.elapsed_ns,
             cpu_ns: series.usage.user_ns + series.usage.system_ns,
-            lost_ns,
+            lost_ns: Self::lost_ns(spec, series),
             net_ns: Self::net_ns(spec, series),
             usage: series.usage,
             source: series.source.map(|source| source.name().to_owned()),
-            interruptions: found,
+            interruptions: found.map(|found| InterruptionsSummary::of(spec, found)),
             proc: ProcSummary::of(&series.proc),
         }
     }

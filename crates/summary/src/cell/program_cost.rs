@@ -1,15 +1,13 @@
 //! The instructions of a program in a guest: of the command, of each service, and of the rest of
 //! the guest.
 
-use std::collections::BTreeMap;
-
 use recording::{Answer, Profile, ProgramSeries, ProgramSpec};
 use serde::Serialize;
 use units::{Instructions, PerSecond};
 
 use crate::cell::counts::is_timer_entry;
 use crate::explain::call_stack::function_name;
-use crate::explain::phase::{EntryKind, PROGRAM, entry};
+use crate::explain::phase::{EntryCost, EntryKind, PROGRAM, entry};
 use crate::program::ProgramSummary;
 
 /// The number of functions in the summary of a group.
@@ -80,19 +78,6 @@ pub struct GroupCost {
     pub functions: Vec<FunctionShare>,
 }
 
-/// The instructions of a part of a guest for one system call, interrupt, softirq or thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct EntryCost {
-    /// What executed them.
-    pub kind: EntryKind,
-    /// The name of the system call, of the interrupt's entry, or of the softirq's function.
-    pub name: String,
-    /// The instructions.
-    pub instructions: Instructions,
-    /// How often it began; 0 if that is not known.
-    pub times: u64,
-}
-
 /// The instructions of one function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionShare {
@@ -110,15 +95,13 @@ impl GroupCost {
         name: &str,
         user: Instructions,
     ) -> Self {
-        let mut costs: Costs<'_> =
-            BTreeMap::from([((EntryKind::Program, PROGRAM), (user, 0))]);
-        let contexts = profile.contexts.iter();
-        for context in contexts.filter(|context| context.group == number) {
+        let contexts = profile.contexts.iter().filter(|one| one.group == number);
+        let costs = contexts.map(|context| {
             let frames = context.frames.iter().map(|&name| function_name(profile, name));
-            let cost = costs.entry(entry(&frames.collect::<Vec<_>>())).or_default();
-            *cost = (cost.0 + context.own, cost.1 + context.times);
-        }
-        let entries = entries(costs);
+            (entry(&frames.collect::<Vec<_>>()), context.own, context.times)
+        });
+        let program = ((EntryKind::Program, PROGRAM), user, 0);
+        let entries = EntryCost::added_up(costs.chain([program]));
         let instructions = entries.iter().map(|entry| entry.instructions).sum();
         let is_kernel = |entry: &&EntryCost| entry.kind != EntryKind::Program;
         let kernel = entries.iter().filter(is_kernel).map(|entry| entry.instructions);
@@ -138,22 +121,6 @@ impl GroupCost {
         let entries = self.entries.iter().filter(|entry| entry.kind == kind);
         entries.map(|entry| entry.instructions).sum()
     }
-}
-
-/// Instructions and frequency by what executed them.
-type Costs<'a> = BTreeMap<(EntryKind, &'a str), (Instructions, u64)>;
-
-fn entries(costs: Costs<'_>) -> Vec<EntryCost> {
-    let one = |((kind, name), (instructions, times)): ((EntryKind, &str), _)| EntryCost {
-        kind,
-        name: name.to_owned(),
-        instructions,
-        times,
-    };
-    let mut entries: Vec<EntryCost> = costs.into_iter().map(one).collect();
-    entries.retain(|entry| entry.instructions > Instructions::ZERO);
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.instructions));
-    entries
 }
 
 fn functions(profile: &Profile, group: u32) -> Vec<FunctionShare> {
@@ -222,13 +189,11 @@ impl ProgramCost {
 
     /// The kernel's instructions of all groups, by what executed them, in descending order.
     pub fn kernel_entries(&self) -> Vec<EntryCost> {
-        let mut costs: Costs<'_> = BTreeMap::new();
         let all = self.groups.iter().flat_map(|group| &group.entries);
-        for one in all.filter(|entry| entry.kind != EntryKind::Program) {
-            let cost = costs.entry((one.kind, &one.name)).or_default();
-            *cost = (cost.0 + one.instructions, cost.1 + one.times);
-        }
-        entries(costs)
+        let kernel = all.filter(|entry| entry.kind != EntryKind::Program);
+        EntryCost::added_up(
+            kernel.map(|one| ((one.kind, &*one.name), one.instructions, one.times)),
+        )
     }
 }
 

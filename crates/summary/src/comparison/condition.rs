@@ -43,22 +43,11 @@ pub enum Judged {
 }
 
 /// A text that is not a condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a condition such as 'noise_ppm > +10%' or 'gap_ns_max < -5us'")]
 pub struct ConditionError {
     text: String,
 }
-
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = &self.text;
-        write!(
-            f,
-            "'{text}' is not a condition such as 'noise_ppm > +10%' or 'gap_ns_max < -5us'"
-        )
-    }
-}
-
-impl std::error::Error for ConditionError {}
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

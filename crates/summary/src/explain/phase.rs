@@ -3,6 +3,7 @@
 //! The entry is derived from the names of a stack's outermost functions: the kernel's entries
 //! (arch/x86/entry), and the first functions of its threads.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -71,6 +72,42 @@ pub enum EntryKind {
     Idle,
 }
 
+/// The instructions of a part of a guest for one system call, interrupt, softirq or thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EntryCost {
+    /// What executed them.
+    pub kind: EntryKind,
+    /// The name of the system call, of the interrupt's entry, or of the softirq's function.
+    pub name: String,
+    /// The instructions.
+    pub instructions: Instructions,
+    /// How often it began; 0 if that is not known.
+    pub times: u64,
+}
+
+impl EntryCost {
+    /// Adds up instructions and frequencies by what executed them, in descending order of instructions.
+    pub(crate) fn added_up<'a>(
+        parts: impl Iterator<Item = ((EntryKind, &'a str), Instructions, u64)>,
+    ) -> Vec<Self> {
+        let mut costs: BTreeMap<(EntryKind, &str), (Instructions, u64)> = BTreeMap::new();
+        for (entry, instructions, times) in parts {
+            let cost = costs.entry(entry).or_default();
+            *cost = (cost.0 + instructions, cost.1 + times);
+        }
+        let cost = |((kind, name), (instructions, times)): ((EntryKind, &str), _)| Self {
+            kind,
+            name: name.to_owned(),
+            instructions,
+            times,
+        };
+        let mut costs: Vec<Self> = costs.into_iter().map(cost).collect();
+        costs.retain(|cost| cost.instructions > Instructions::ZERO);
+        costs.sort_by_key(|cost| Reverse(cost.instructions));
+        costs
+    }
+}
+
 /// One entry into the kernel, or one kernel thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEntry {
@@ -113,20 +150,15 @@ impl PhaseExplanation {
         let hz = |part: Instructions| {
             elapsed.and_then(|elapsed| PerSecond::of(part.get(), elapsed))
         };
-        let mut sums: BTreeMap<(EntryKind, &str), Instructions> = BTreeMap::new();
-        for stack in stacks {
-            let sum = sums.entry(entry(stack.frames())).or_default();
-            *sum = *sum + stack.own();
-        }
-        let one = |((kind, name), instructions): ((EntryKind, &str), _)| PhaseEntry {
+        let parts = stacks.iter().map(|stack| (entry(stack.frames()), stack.own(), 0));
+        let one = |EntryCost { kind, name, instructions, .. }| PhaseEntry {
             kind,
-            name: name.to_owned(),
+            name,
             instructions,
             instructions_hz: hz(instructions),
         };
-        let mut entries: Vec<PhaseEntry> = sums.into_iter().map(one).collect();
-        entries.retain(|entry| entry.instructions > Instructions::ZERO);
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.instructions));
+        let costs = EntryCost::added_up(parts).into_iter();
+        let entries: Vec<PhaseEntry> = costs.map(one).collect();
         let of = |is_program| {
             let of_kind =
                 |entry: &&PhaseEntry| (entry.kind == EntryKind::Program) == is_program;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use facts::{Facts, TickMode};
+use itertools::Itertools;
 use serde::Serialize;
 use units::{Cpu, CpuSet, Hz, PerSecond, Ppm};
 
@@ -120,21 +121,11 @@ fn grouped(judged: impl Iterator<Item = (TickMeaning, Rated)>) -> Vec<TickVerdic
     }
     let verdict = |(meaning, all): (TickMeaning, Vec<Rated>)| {
         let cpus = all.iter().map(|(cpu, ..)| *cpu).collect();
-        let timer_hz = ends(all.iter().filter_map(|(_, rate, _)| *rate));
-        let busy_ppm = ends(all.iter().filter_map(|(.., busy)| *busy));
+        let timer_hz = all.iter().filter_map(|(_, rate, _)| *rate).minmax().into_option();
+        let busy_ppm = all.iter().filter_map(|(.., busy)| *busy).minmax().into_option();
         TickVerdict { meaning, cpus, timer_hz, busy_ppm }
     };
     groups.into_iter().map(verdict).collect()
-}
-
-fn ends<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
-    values.fold(None, |ends, value| match ends {
-        None => Some((value, value)),
-        Some((low, high)) => Some((
-            if value < low { value } else { low },
-            if value > high { value } else { high },
-        )),
-    })
 }
 
 fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> TickMeaning {
