@@ -1,17 +1,20 @@
 //! The recording's file: one JSON object, format 1, described in `docs/format.md`.
 //!
-//! It is read in two steps, so that the error fits: first only `format` and `kind`, then the whole
-//! as that kind. `input` has the files that are read, `output` those that are written.
+//! A file whose first keys are `format` and `kind`, as it is written, is read once. Any other, also one
+//! with an error, is read in two steps, so that the error fits: first only `format` and `kind`, then the
+//! whole as that kind. `input` has the files that are read, `output` those that are written.
 //!
 //! All streams are read through one type, because the code that reads all kinds is large and is
 //! compiled for each type of stream.
 
+use std::fmt;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
 use facts::Facts;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize, Serializer};
 use serde_json::Deserializer;
 use serde_json::de::IoRead;
 use serde_json::error::Category;
@@ -94,8 +97,18 @@ impl Recording {
     /// # Errors
     /// `Kind::Truncated`, `Foreign`, `Newer`, `NoSeries` or `Corrupt`, with the place.
     pub fn from_json(text: &str, file: &Path) -> Result<Self, Error> {
+        if let Some(read) = Self::in_order(json(&mut text.as_bytes())) {
+            return Ok(read);
+        }
         let head = Head::read(json(&mut text.as_bytes()), file)?;
         head.body(json(&mut text.as_bytes()), file)
+    }
+
+    /// Reads a file once to its end, if `format` and `kind` are its first keys; `None` also if it has an
+    /// error.
+    pub(crate) fn in_order(mut json: Json<'_>) -> Option<Self> {
+        let read = json.deserialize_map(Whole { kind: None }).ok()?;
+        json.end().ok().map(|()| read)
     }
 }
 
@@ -107,20 +120,20 @@ impl Head {
     }
 
     /// Reads the same file again, as the kind in its head.
-    pub(crate) fn body(self, json: Json<'_>, file: &Path) -> Result<Recording, Error> {
+    pub(crate) fn body(
+        self,
+        mut json: Json<'_>,
+        file: &Path,
+    ) -> Result<Recording, Error> {
         let kind = self.kind_to_read(file)?;
-        macro_rules! read {
-            ($($(#[$_about:meta])* $kind:ident $name:literal $($_type:ident)*;)*) => {
-                match kind.as_str() {
-                    $($name => read_as(json, file, |spec, series| Body::$kind { spec, series }),)*
-                    _ => {
-                        let text = format!("a recording of unknown kind '{kind}'");
-                        Err(Error::new(Kind::Corrupt, file, text))
-                    }
-                }
-            };
+        if !Body::KINDS.contains(&kind.as_str()) {
+            let text = format!("a recording of unknown kind '{kind}'");
+            return Err(Error::new(Kind::Corrupt, file, text));
         }
-        kinds!(read)
+        json.deserialize_map(Whole { kind: Some(kind) }).map_err(|error| {
+            let kind = if error.is_io() { Kind::Read } else { Kind::Corrupt };
+            Error::new(kind, file, error)
+        })
     }
 
     /// The kind, if the file is a recording of a known format with a series.
@@ -145,15 +158,54 @@ impl Head {
     }
 }
 
-fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
-    mut json: Json<'_>,
-    file: &Path,
+/// Reads the object of a file as that kind, or as the one that its first keys name.
+struct Whole {
+    kind: Option<String>,
+}
+
+impl<'de> Visitor<'de> for Whole {
+    type Value = Recording;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a recording")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Recording, A::Error> {
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None => first_keys(&mut map)?,
+        };
+        macro_rules! read {
+            ($($(#[$_about:meta])* $kind:ident $name:literal $($_type:ident)*;)*) => {
+                match kind.as_str() {
+                    $($name => read_as(map, |spec, series| Body::$kind { spec, series }),)*
+                    _ => Err(A::Error::custom("unknown kind")),
+                }
+            };
+        }
+        kinds!(read)
+    }
+}
+
+/// The kind, if `format` and `kind` are the first keys, and the format is known.
+fn first_keys<'de, A: MapAccess<'de>>(map: &mut A) -> Result<String, A::Error> {
+    let format = map.next_entry::<String, u32>()?;
+    let kind = map.next_entry::<String, String>()?;
+    match (format, kind) {
+        (Some((first, format)), Some((second, kind)))
+            if first == "format" && format <= FORMAT && second == "kind" =>
+        {
+            Ok(kind)
+        }
+        _ => Err(A::Error::custom("another order of keys")),
+    }
+}
+
+fn read_as<'de, Spec: DeserializeOwned, Series: DeserializeOwned, A: MapAccess<'de>>(
+    map: A,
     body: impl FnOnce(Spec, Series) -> Body,
-) -> Result<Recording, Error> {
-    let read = Reading::<Spec, Series>::deserialize(&mut json).map_err(|error| {
-        let kind = if error.is_io() { Kind::Read } else { Kind::Corrupt };
-        Error::new(kind, file, error)
-    })?;
+) -> Result<Recording, A::Error> {
+    let read = Reading::<Spec, Series>::deserialize(MapAccessDeserializer::new(map))?;
     Ok(Recording {
         taken: read.taken,
         tool: read.tool,

@@ -1,6 +1,6 @@
 //! Files that recordings are read from: regular files, FIFOs and standard input.
 //!
-//! A recording is read as a stream and never held in memory as text. It is read twice (`file`);
+//! A recording is read as a stream and never held in memory as text. It can be read twice (`file`);
 //! data from a pipe is stored in an unnamed temporary file for that. At most [`SIZE_MAX`] bytes
 //! are read, and devices, which may be endless, are refused. A wait for the writer of a FIFO is reported,
 //! and a signal ends it.
@@ -35,6 +35,10 @@ impl Recording {
         if open.is_fifo() {
             return Self::read(open, file);
         }
+        if let Some(read) = Self::in_order(json(&mut Bounded::new(&mut open))) {
+            return Ok(read);
+        }
+        open.rewind().map_err(failed)?;
         let head = Head::read(json(&mut Bounded::new(&mut open)), file)?;
         open.rewind().map_err(failed)?;
         head.body(json(&mut Bounded::new(&mut open)), file)

@@ -116,6 +116,9 @@ macro_rules! types {
         }
 
         impl Body {
+            /// The names of all kinds in files.
+            pub(crate) const KINDS: &'static [&'static str] = &[$($name),*];
+
             /// The kind's name in files: `noise`, `nohz_test`.
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$kind { .. } => $name,)* }

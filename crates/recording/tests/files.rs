@@ -147,6 +147,21 @@ fn foreign_newer_and_without_series() {
     }
 }
 
+/// Check that the order of the keys has no effect.
+#[test]
+fn any_order_of_keys() {
+    let recording = example();
+    let text = recording.to_json().unwrap();
+    let sorted: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let sorted = sorted.to_string();
+    assert!(
+        text.starts_with(r#"{"format":1,"kind":"#) && !sorted.starts_with(r#"{"format"#)
+    );
+    for text in [text, sorted] {
+        assert_eq!(Recording::from_json(&text, Path::new("my.json")).unwrap(), recording);
+    }
+}
+
 /// Check that a value of the wrong type is reported with its position.
 #[test]
 fn corrupt_in_the_middle() {
