@@ -100,6 +100,7 @@ pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;
 pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
+pub use noise::free::Risk;
 pub use noise::hits::{HitRange, job_hit_ranges, job_hits};
 pub use noise::largest::SourceShares;
 pub use noise::over_time::NoiseOverTime;
@@ -110,7 +111,7 @@ pub use noise::steal::{StealSummary, StolenTime};
 pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };
-pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
+pub use noise::{CpuNoiseSummary, NoiseSummary};
 pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
 pub use program::{ProgramSummary, ServiceSummary};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};

@@ -10,7 +10,7 @@ use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::noise::culprits::{CulpritSummary, GapTotal};
 use crate::noise::eventless::Eventless;
-use crate::noise::free::FreeTime;
+use crate::noise::free::Risk;
 use crate::noise::own::OwnCost;
 use crate::noise::steal::{StealSummary, StolenTime};
 use crate::proc_counts::ProcSummary;
@@ -29,7 +29,7 @@ pub(crate) mod sources;
 pub(crate) mod steal;
 pub(crate) mod verdict;
 
-/// The job lengths of the reported risks.
+/// The job lengths of the reported risks, in rising order.
 const JOBS: [Nanos; 5] = [
     Nanos::from_micros(1),
     Nanos::from_micros(10),
@@ -37,16 +37,6 @@ const JOBS: [Nanos; 5] = [
     Nanos::from_millis(1),
     Nanos::from_millis(10),
 ];
-
-/// The risk of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Risk {
-    /// The length of the job.
-    pub job_ns: Nanos,
-    /// The chance of at least one gap during the job, started at a random moment; null if the run was
-    /// shorter than the job.
-    pub hit_ppm: Option<Ppm>,
-}
 
 /// OS noise of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,7 +141,7 @@ impl CpuNoiseSummary {
             noise_ns: total.ns,
             noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
             gap_ns: total.lengths(&input.gaps),
-            risk: risks(input),
+            risk: free::risks(window(input), &input.gaps, &JOBS),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
@@ -197,11 +187,6 @@ fn culprits(cpu: &CpuNoise, total: &GapTotal) -> Vec<CulpritSummary> {
     let mut culprits = CulpritSummary::of(Some(blamed), cpu.lost.map(lost), total.ns);
     CulpritSummary::find_periods(&mut culprits, &cpu.gaps, blamed);
     culprits
-}
-
-fn risks(cpu: &CpuNoise) -> Vec<Risk> {
-    let free = FreeTime::new(window(cpu), &cpu.gaps);
-    JOBS.iter().map(|&job_ns| Risk { job_ns, hit_ppm: free.hit(job_ns) }).collect()
 }
 
 #[cfg(test)]

@@ -2,67 +2,104 @@
 //!
 //! A job of length `job` inside the window starts at a time t, uniform over `[0, window - job]`. It
 //! meets no gap if `[t, t + job)` lies in one stretch without gaps; a stretch of length L contains
-//! `L - job` of such starts, or none if it is shorter. So the probability depends only on the lengths
-//! of the stretches between the gaps, and is a ratio of two sums of whole nanoseconds.
+//! `L - job` of such starts, or none if it is shorter. So the probability depends only on the number
+//! and the sum of the stretches between the gaps that are at least as long as the job.
 //!
 //! Cannot see gaps shorter than the threshold, and gaps that the job itself would cause.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm, Span};
 
-/// The stretches of a window without gaps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FreeTime {
-    window: Nanos,
-    /// In rising order of length, each with the sum of it and of all longer ones.
-    stretches: Vec<(Nanos, Nanos)>,
+/// The risk of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Risk {
+    /// The length of the job.
+    pub job_ns: Nanos,
+    /// The chance of at least one gap during the job, started at a random moment; null if the run was
+    /// shorter than the job.
+    pub hit_ppm: Option<Ppm>,
+}
+
+/// The number and the sum of stretches without gaps.
+#[derive(Debug, Clone, Copy, Default)]
+struct FreeTime {
+    stretches: u64,
+    sum: Nanos,
 }
 
 impl FreeTime {
-    /// The stretches between `gaps`, whose starts are relative to that of the window. Gaps may be in any
-    /// order, overlap, touch or exceed the window; a gap of length zero has no effect.
-    pub(crate) fn new(window: Nanos, gaps: &[Span]) -> Self {
-        let mut sorted: Vec<Span> =
-            gaps.iter().copied().filter(|gap| !gap.length.is_zero()).collect();
-        sorted.sort_unstable();
-        let mut stretches = Vec::new();
-        let mut free_since = Nanos::ZERO;
-        for gap in sorted {
-            let until = gap.start.min(window);
-            if until > free_since {
-                stretches.push(until.saturating_sub(free_since));
-            }
-            free_since = free_since.max(gap.end());
+    fn and(self, other: Self) -> Self {
+        Self {
+            stretches: self.stretches + other.stretches,
+            sum: self.sum.saturating_add(other.sum),
         }
-        if window > free_since {
-            stretches.push(window.saturating_sub(free_since));
-        }
-        stretches.sort_unstable();
-        let mut sums: Vec<(Nanos, Nanos)> = Vec::with_capacity(stretches.len());
-        for stretch in stretches.into_iter().rev() {
-            let longer = sums.last().map_or(Nanos::ZERO, |(_, sum)| *sum);
-            sums.push((stretch, stretch.saturating_add(longer)));
-        }
-        sums.reverse();
-        Self { window, stretches: sums }
     }
 
-    /// The probability that a job of this length meets a gap; `None` if it is longer than the window.
-    /// If it is as long as the window, it has one possible start, and the probability is 0 or 1.
-    pub(crate) fn hit(&self, job: Nanos) -> Option<Ppm> {
-        if job > self.window || self.window.is_zero() {
+    /// The probability that a job meets a gap, if these are all stretches that are at least as long;
+    /// `None` if it is longer than the window. If it is as long as the window, it has one possible
+    /// start, and the probability is 0 or 1.
+    fn hit(self, window: Nanos, job: Nanos) -> Option<Ppm> {
+        if job > window || window.is_zero() {
             return None;
         }
-        let starts = self.window.saturating_sub(job);
+        let starts = window.saturating_sub(job);
         if starts.is_zero() {
-            let is_free = self.stretches.last().is_some_and(|last| last.0 == self.window);
-            return Some(Ppm::new(if is_free { 0.0 } else { 1e6 }));
+            return Some(Ppm::new(if self.stretches > 0 { 0.0 } else { 1e6 }));
         }
-        let longer = self.stretches.partition_point(|(stretch, _)| *stretch < job);
-        let longer = self.stretches.get(longer..).unwrap_or_default();
-        let each = job.saturating_mul(u64::try_from(longer.len()).unwrap_or(u64::MAX));
-        let all = longer.first().map_or(Nanos::ZERO, |(_, sum)| *sum);
-        let free = all.saturating_sub(each);
+        let free = self.sum.saturating_sub(job.saturating_mul(self.stretches));
         Ppm::of(starts.saturating_sub(free), starts)
+    }
+}
+
+/// The probability that each job meets a gap; jobs are in rising order. The starts of gaps are relative
+/// to that of the window. They may be in any order, overlap, touch or exceed the window; a gap of length
+/// zero has no effect.
+pub(crate) fn risks(window: Nanos, gaps: &[Span], jobs: &[Nanos]) -> Vec<Risk> {
+    // There can be millions of stretches, and few jobs. The first entry is of those that are shorter
+    // than all jobs.
+    let mut by_longest_job = vec![FreeTime::default(); jobs.len() + 1];
+    each_stretch(window, gaps, |sum| {
+        let longest_job = jobs.partition_point(|job| *job <= sum);
+        let free = &mut by_longest_job[longest_job];
+        *free = free.and(FreeTime { stretches: 1, sum });
+    });
+    let mut free = FreeTime::default();
+    let mut risks = Vec::with_capacity(jobs.len());
+    for (job_ns, more) in jobs.iter().zip(&by_longest_job[1..]).rev() {
+        free = free.and(*more);
+        risks.push(Risk { job_ns: *job_ns, hit_ppm: free.hit(window, *job_ns) });
+    }
+    risks.reverse();
+    risks
+}
+
+/// Calls `add` with the length of each stretch without gaps.
+fn each_stretch(window: Nanos, gaps: &[Span], mut add: impl FnMut(Nanos)) {
+    let mut free_since = Nanos::ZERO;
+    let gaps = in_order(gaps);
+    for gap in gaps.iter().filter(|gap| !gap.length.is_zero()) {
+        let until = gap.start.min(window);
+        if until > free_since {
+            add(until.saturating_sub(free_since));
+        }
+        free_since = free_since.max(gap.end());
+    }
+    if window > free_since {
+        add(window.saturating_sub(free_since));
+    }
+}
+
+/// Gaps in the order of their start, as recordings have them.
+fn in_order(gaps: &[Span]) -> Cow<'_, [Span]> {
+    match gaps.is_sorted_by_key(|gap| gap.start) {
+        true => Cow::Borrowed(gaps),
+        false => {
+            let mut sorted = gaps.to_vec();
+            sorted.sort_unstable();
+            Cow::Owned(sorted)
+        }
     }
 }
 
@@ -76,9 +113,14 @@ mod tests {
         Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) }
     }
 
+    fn hits(window: u64, gaps: &[Span], jobs: &[u64]) -> Vec<Option<f64>> {
+        let jobs: Vec<Nanos> = jobs.iter().copied().map(Nanos::from_nanos).collect();
+        let risks = risks(Nanos::from_nanos(window), gaps, &jobs).into_iter();
+        risks.map(|risk| risk.hit_ppm.map(Ppm::get)).collect()
+    }
+
     fn hit(window: u64, gaps: &[Span], job: u64) -> Option<f64> {
-        let free = FreeTime::new(Nanos::from_nanos(window), gaps);
-        free.hit(Nanos::from_nanos(job)).map(Ppm::get)
+        hits(window, gaps, &[job])[0]
     }
 
     /// Tests every start. All starts between two whole nanoseconds k and k + 1 have the same result,
@@ -152,12 +194,15 @@ mod tests {
             }
         }
 
-        /// Check that the probability is not smaller for a longer job.
+        /// Check that the probability is not smaller for a longer job, and that of each job is the same
+        /// alone and among others.
         #[test]
         fn monotone(gaps in any_gaps(), window in 1u64..100) {
-            let risks: Vec<f64> =
-                (0..=window).map(|job| hit(window, &gaps, job).unwrap()).collect();
+            let jobs: Vec<u64> = (0..=window).collect();
+            let risks = hits(window, &gaps, &jobs);
             prop_assert!(risks.windows(2).all(|pair| pair[0] <= pair[1]), "{:?}", risks);
+            let alone: Vec<_> = jobs.iter().map(|job| hit(window, &gaps, *job)).collect();
+            prop_assert_eq!(alone, risks);
         }
     }
 }

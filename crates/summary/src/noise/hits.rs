@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use recording::CpuNoise;
 use units::{Nanos, Ppm};
 
-use crate::noise::Risk;
-use crate::noise::free::FreeTime;
+use crate::noise::free::{self, Risk};
 use crate::noise::window;
 
 /// The shortest job.
@@ -17,12 +16,11 @@ const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 /// The risks of jobs from a microsecond up to a tenth of the measurement, six lengths in each power of ten.
 pub fn job_hits(cpu: &CpuNoise) -> Vec<Risk> {
     let window = window(cpu);
-    let free = FreeTime::new(window, &cpu.gaps);
     let powers = std::iter::successors(Some(SHORTEST), |power| power.checked_mul(10));
     let lengths =
         powers.flat_map(|power| STEPS.map(|step| power.saturating_mul(step) / 10));
     let jobs = lengths.take_while(|job| *job <= window.get() / 10).map(Nanos::from_nanos);
-    jobs.map(|job_ns| Risk { job_ns, hit_ppm: free.hit(job_ns) }).collect()
+    free::risks(window, &cpu.gaps, &jobs.collect::<Vec<_>>())
 }
 
 /// The risks of jobs of one length on several CPUs.
