@@ -9,11 +9,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::{Nanos, Ppm, Span};
 
 /// The risk of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Risk {
     /// The length of the job.
     pub job_ns: Nanos,

@@ -80,9 +80,10 @@ pub(crate) fn common(a: Span, b: Span) -> Nanos {
     a.end().min(b.end()).saturating_sub(a.start.max(b.start))
 }
 
-/// The bin of a time.
+/// The bin of a time; the last one is the only one that can be shorter than the first.
 fn place(bins: &[Span], at: Nanos) -> Option<usize> {
-    bins.partition_point(|bin| bin.start <= at).checked_sub(1)
+    let (last, each) = (bins.len().checked_sub(1)?, bins.first()?.length.get());
+    Some(usize::try_from(at.get() / each).unwrap_or(last).min(last))
 }
 
 /// Calls `add` with each gap, its sources, and the time that each took of it.
@@ -111,6 +112,11 @@ fn key(blamed: &Blamed, culprit: usize) -> Source<'_> {
 /// Adds a part of a gap to the bins that the gap reaches into.
 fn spread(bins: &[Span], gap: Span, ns: Nanos, sums: &mut [Nanos]) {
     let Some(first) = place(bins, gap.start) else { return };
+    if gap.end() <= bins[first].end() {
+        // Most are inside of one, and a division of 128 bits takes long.
+        sums[first] = sums[first].saturating_add(ns);
+        return;
+    }
     let (length, ns) = (u128::from(gap.length.get().max(1)), u128::from(ns.get()));
     for (bin, sum) in bins.iter().zip(sums).skip(first) {
         let inside = u128::from(common(*bin, gap).get());

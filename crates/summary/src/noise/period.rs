@@ -18,6 +18,9 @@
 //! the narrow ranges of phases with many more events than others, is its share. Cannot see other
 //! periods, those that drift, and events with fewer than `CYCLES_MIN` cycles.
 
+use std::f64::consts::TAU;
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use units::{Nanos, PerSecond, Ppm};
 
@@ -100,6 +103,11 @@ struct Found {
     pulses: f64,
 }
 
+/// Sine and cosine of each bin.
+static TURN: LazyLock<[(f64, f64); BINS]> = LazyLock::new(|| {
+    std::array::from_fn(|bin| (TAU * bin as f64 / BINS as f64).sin_cos())
+});
+
 /// Events, in nanoseconds from the start of the first one.
 struct Window {
     times: Vec<f64>,
@@ -109,8 +117,6 @@ struct Window {
     /// The sum of the lengths, which are the squares of the weights.
     all: f64,
     length: f64,
-    /// Sine and cosine of each bin.
-    turn: [(f64, f64); BINS],
 }
 
 impl Window {
@@ -123,14 +129,13 @@ impl Window {
         let near = events.iter().take(TIMES_MAX).take_while(is_near);
         let times: Vec<f64> = near.clone().map(since).collect();
         let length = *times.last()?;
-        let is_enough = times.len() >= TIMES_MIN && length >= period * CYCLES_MIN;
+        if times.len() < TIMES_MIN || length < period * CYCLES_MIN {
+            return None;
+        }
         let lengths: Vec<f64> = near.map(|(_, length)| nanos(*length)).collect();
         let roots = lengths.iter().map(|ns| ns.sqrt()).collect();
         let all = lengths.iter().sum();
-        let turn = std::array::from_fn(|bin| {
-            (std::f64::consts::TAU * bin as f64 / BINS as f64).sin_cos()
-        });
-        is_enough.then_some(Self { times, lengths, roots, all, length, turn })
+        Some(Self { times, lengths, roots, all, length })
     }
 
     /// The sum of the weights in each bin of phases of a frequency, in cycles per nanosecond.
@@ -144,9 +149,10 @@ impl Window {
 
     /// The power of one harmonic of the weights.
     fn power(&self, weights: &[f64; BINS], harmonic: usize) -> f64 {
+        let turn = &*TURN;
         let (mut real, mut imaginary) = (0.0, 0.0);
         for (at, weight) in weights.iter().enumerate() {
-            let (sine, cosine) = self.turn[at * harmonic % BINS];
+            let (sine, cosine) = turn[at * harmonic % BINS];
             real += weight * cosine;
             imaginary += weight * sine;
         }
