@@ -99,7 +99,7 @@ pub struct Distribution<K, T = Nanos> {
 
 impl<K: Statistics, T: Copy> Distribution<K, T> {
     /// Computes each statistic of `K`.
-    pub fn new(value: impl Fn(DistributionKey) -> Option<T>) -> Self {
+    pub fn new(mut value: impl FnMut(DistributionKey) -> Option<T>) -> Self {
         let value = |key| if K::KEYS.contains(&key) { value(key) } else { None };
         let [min, mean, p50, p99, p99_9, max] =
             [Min, Mean, P50, P99, P99_9, Max].map(value);
@@ -111,9 +111,12 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
     where
         T: Ord,
     {
-        let mut sorted: Vec<T> = values.into_iter().collect();
-        sorted.sort_unstable();
-        Self::new(|key| quantile(&sorted, key.millionths()?))
+        let mut values: Vec<T> = values.into_iter().collect();
+        // Of millions of values, a few are found sooner than all are sorted.
+        Self::new(|key| {
+            let at = position(values.len(), key.millionths()?)?;
+            Some(*values.select_nth_unstable(at).1)
+        })
     }
 
     /// The distribution in another unit.
@@ -136,9 +139,14 @@ impl<K: Statistics, T: Copy + Serialize> Serialize for Distribution<K, T> {
 /// without values. `sorted` is in ascending order; 500,000 is the median, 999,900 the 99.99th
 /// percentile, 1,000,000 the largest value.
 pub fn quantile<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
-    let last = sorted.len().checked_sub(1)?;
-    let rank = usize::try_from(rank(sorted.len() as u128, millionths));
-    sorted.get(rank.unwrap_or(usize::MAX).saturating_sub(1).min(last)).copied()
+    sorted.get(position(sorted.len(), millionths)?).copied()
+}
+
+/// The position of that quantile among so many values in ascending order.
+fn position(values: usize, millionths: u32) -> Option<usize> {
+    let last = values.checked_sub(1)?;
+    let rank = usize::try_from(rank(values as u128, millionths));
+    Some(rank.unwrap_or(usize::MAX).saturating_sub(1).min(last))
 }
 
 /// The mean, rounded to the nearest whole number; `None` without values.

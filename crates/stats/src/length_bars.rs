@@ -3,8 +3,6 @@
 //!
 //! Edges are whole nanoseconds, so that the bin of a length is exact.
 
-use std::collections::HashMap;
-
 use units::{Nanos, Ppm};
 
 /// The number of bins per power of ten.
@@ -38,13 +36,16 @@ pub struct LengthBars {
     pub quantiles: [Option<Nanos>; 4],
 }
 
+/// At least so many lengths are sorted at once.
+const ROUND: usize = 1 << 14;
+
 /// The parts of all lengths that a quantile is not exceeded by, in thousandths.
 const PARTS: [u128; 4] = [500, 990, 999, 1_000];
 
 impl LengthBars {
     /// Lengths in any order, and how often each occurred.
     pub fn of(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Self {
-        let sums = sums(lengths);
+        let sums = sums(&mut lengths.into_iter());
         let count = sums.last().map_or(0, |(_, sum)| *sum);
         let up_to = |edge: Nanos| {
             let at = sums.partition_point(|(length, _)| *length < edge);
@@ -77,21 +78,34 @@ impl LengthBars {
     }
 }
 
-/// Each length, in rising order, with the number of lengths up to it. Of millions, most are equal.
-fn sums(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
-    let mut counts: HashMap<Nanos, u64> = HashMap::new();
-    for (length, count) in lengths {
-        let sum = counts.entry(length).or_default();
-        *sum = sum.saturating_add(count);
-    }
-    let mut sums: Vec<(Nanos, u64)> = counts.into_iter().collect();
-    sums.sort_unstable();
+/// Each length, in rising order, with the number of lengths up to it.
+fn sums(lengths: &mut dyn Iterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
+    let mut sums = counts(lengths);
     let mut before = 0_u64;
     for (_, count) in &mut sums {
         *count = count.saturating_add(before);
         before = *count;
     }
     sums
+}
+
+/// Each length, in rising order, and how often it occurred. Of millions, most are equal: equal ones are
+/// added up whenever there are as many new ones as different ones.
+fn counts(lengths: &mut dyn Iterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
+    let mut counts: Vec<(Nanos, u64)> = Vec::new();
+    loop {
+        let different = counts.len();
+        counts.extend((&mut *lengths).take(different.max(ROUND)));
+        if counts.len() == different {
+            return counts;
+        }
+        counts.sort_unstable_by_key(|(length, _)| *length);
+        counts.dedup_by(|(next, more), (length, count)| {
+            let is_same = next == length;
+            *count = count.saturating_add(if is_same { *more } else { 0 });
+            is_same
+        });
+    }
 }
 
 /// Zero, and the edges from 1 ns on, without equal ones.
