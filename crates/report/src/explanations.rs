@@ -43,7 +43,7 @@ pub(crate) fn functions(explanation: &Explanation) -> Table {
         false => table(&["self", "share"]),
     };
     let mut row = |own, total: Option<Instructions>, name: Cell| {
-        let share = number::any(explanation.share(own), number::share);
+        let share = number::any(explanation.share(own));
         let total = total.map(|total| count(total).into()).unwrap_or_default();
         let total = has_totals.then_some(total);
         let numbers = cells![count(own), share].into_iter().chain(total);

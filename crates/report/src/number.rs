@@ -4,7 +4,7 @@
 //! (`10.0 µs`). A number other than zero is never printed as zero, and a share below the whole
 //! never as 100 %.
 
-use units::{Nanos, PerSecond, Ppm};
+use units::{Instructions, Nanos, PerSecond, Ppm};
 
 use crate::document::text::{Figure, Text, text};
 
@@ -163,7 +163,7 @@ impl ShareUnit {
 
     /// The same, or `?` if it is unknown.
     pub(crate) fn known(self, part: Option<Ppm>) -> Text {
-        known(part, |part| self.print(part))
+        known(part.map(|part| self.print(part)))
     }
 }
 
@@ -267,20 +267,35 @@ pub(crate) fn short_count(count: u64) -> Figure {
     if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS).into() }
 }
 
-/// The formatted value, or `?` if it is unknown.
-pub(crate) fn known<T, Printed: Into<Text>>(
-    value: Option<T>,
-    print: impl Fn(T) -> Printed,
-) -> Text {
-    value.map_or_else(|| UNKNOWN.into(), |value| print(value).into())
+/// The value, or `?` if it is unknown.
+pub(crate) fn known(value: Option<impl Into<Text>>) -> Text {
+    value.map_or_else(|| UNKNOWN.into(), Into::into)
 }
 
-/// The formatted value, or `-` if there is none.
-pub(crate) fn any<T, Printed: Into<Text>>(
-    value: Option<T>,
-    print: impl Fn(T) -> Printed,
-) -> Text {
-    value.map_or_else(|| NONE.into(), |value| print(value).into())
+/// The value, or `-` if there is none.
+pub(crate) fn any(value: Option<impl Into<Text>>) -> Text {
+    value.map_or_else(|| NONE.into(), Into::into)
+}
+
+/// How values of these types are printed, unless a builder chooses another function.
+macro_rules! printed {
+    ($($type:ty: $print:expr;)+) => {
+        $(impl From<$type> for Text {
+            fn from(value: $type) -> Self {
+                let print: fn($type) -> Figure = $print;
+                print(value).into()
+            }
+        })+
+    };
+}
+printed! {
+    Nanos: duration;
+    Ppm: share;
+    PerSecond: bare_rate;
+    Instructions: |all| count(all.get());
+    u64: count;
+    u32: |all| count(all.into());
+    usize: |all| count(all as u64);
 }
 
 /// The digits with commas; four digits or fewer have none.

@@ -86,7 +86,7 @@ fn title(ablated: &Ablated<'_>, from: f64, to: f64) -> Text {
 fn table(found: &Ablation) -> Table {
     let numbers = ["difference", "alone", "last"].map(Column::number);
     let mut table = Table::new(numbers.into_iter().chain([Column::prose("option")]));
-    let other = |value| number::known(value, number::difference);
+    let other = |value: Option<f64>| number::known(value.map(number::difference));
     for part in &found.contributions {
         let mark = if part.interacts() { "*" } else { "" };
         table.row(cells![

@@ -37,15 +37,13 @@ fn table(group: &IdleByHz) -> Table {
     let saves = Column::number("guests save").above(group.guests.to_string());
     let table = Table::of(&group.loads)
         .column(Column::name("HZ", 8..=30), name)
-        .number("old MHz", |load| number::any(load.old_mhz, number::metric))
-        .number("instructions/s", |load| {
-            number::any(load.instructions_hz, number::bare_rate)
-        })
-        .number("ticks/s", |load| number::any(load.timer_entries_hz, number::bare_rate))
+        .number("old MHz", |load| number::any(load.old_mhz.map(number::metric)))
+        .number("instructions/s", |load| number::any(load.instructions_hz))
+        .number("ticks/s", |load| number::any(load.timer_entries_hz))
         .column(Column::number("the line").above("off"), |load| {
-            number::any(load.deviation_ppm, number::change)
+            number::any(load.deviation_ppm.map(number::change))
         })
-        .column(saves, |load| number::any(load.saved, saved))
+        .column(saves, |load| number::any(load.saved.map(saved)))
         .table;
     table.legend(
         "\"old MHz\": load of the host's processor by one idle guest, read once on one machine. \"off \
@@ -72,7 +70,7 @@ fn name(load: &IdleLoad) -> Text {
     match (&load.tickless, load.hz) {
         (Some(name), Some(hz)) => text!("{} {}", hz.get().to_string(), Text::name(name)),
         (Some(name), None) => Text::name(name),
-        (None, hz) => number::any(hz, |hz| hz.get().to_string()),
+        (None, hz) => number::any(hz.map(|hz| hz.get().to_string())),
     }
 }
 
@@ -96,8 +94,8 @@ fn old_line(line: &HzLine) -> Text {
 fn line(line: &HzLine) -> Text {
     text!(
         "{} instructions/s + {} instructions per tick ({})",
-        number::bare_rate(PerSecond::new(line.base)),
-        number::bare_rate(PerSecond::new(line.per_tick)),
+        PerSecond::new(line.base),
+        PerSecond::new(line.per_tick),
         fit(line)
     )
 }
@@ -106,7 +104,7 @@ fn fit(line: &HzLine) -> Text {
     text!(
         "R² {}, largest deviation {}",
         format!("{:.5}", line.r_squared),
-        number::share(line.deviation_ppm)
+        line.deviation_ppm
     )
 }
 

@@ -94,9 +94,9 @@ fn descriptions(cells: &[&LabelledCell<'_>], about: impl Fn(&Cell) -> Text) -> T
         let same = || cells.iter().filter(|named| key(named) == key(&first));
         let identity = |kernel: &&str| {
             let found = same().find(|it| it.kernel == *kernel && is_cached(it.cell));
-            number::any(found, |named| {
+            number::any(found.map(|named| {
                 named.cell.identity.chars().take(IDENTITY).collect::<String>()
-            })
+            }))
         };
         let name = [Text::name(&first.cell.name)].into_iter();
         table.row(name.chain(shown.iter().map(identity)).chain([about(first.cell)]));

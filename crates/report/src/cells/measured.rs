@@ -19,7 +19,7 @@ pub(crate) fn measured<'a>(row: &'a Row<'_>) -> Option<&'a Summary> {
 
 pub(crate) fn call_costs(row: &Row<'_>) -> Vec<Line> {
     let cost = |call: &CallCost| {
-        let cost = number::any(call.instructions.p50, |p50| number::count(p50.get()));
+        let cost = number::any(call.instructions.p50.map(|p50| p50.get()));
         let mark = if call.instructions.agreed.is_none() { "*" } else { "" };
         (call_column(&call.name), Cell::from(cost).tail(mark))
     };
@@ -29,7 +29,7 @@ pub(crate) fn call_costs(row: &Row<'_>) -> Vec<Line> {
 
 pub(crate) fn call_times(row: &Row<'_>) -> Vec<Line> {
     let time = |call: &CallSummary| {
-        let median = number::any(call.step_ns.p50, number::duration);
+        let median = number::any(call.step_ns.p50);
         (call_column(&call.name), median.into())
     };
     let Some(Summary::Calls(calls)) = measured(row) else { return Vec::new() };
@@ -45,10 +45,10 @@ pub(crate) fn noise(row: &Row<'_>) -> Vec<Line> {
     let line = |cpu: &CpuNoiseSummary| {
         vec![
             value("CPU", Text::from(cpu.cpu)),
-            value("noise", number::known(cpu.noise_ppm, number::share)),
-            value("gaps/s", number::known(cpu.gaps_hz, number::bare_rate)),
-            value("median", number::any(cpu.gap_ns.p50, number::duration)),
-            value("longest", number::any(cpu.gap_ns.max, number::duration)),
+            value("noise", number::known(cpu.noise_ppm)),
+            value("gaps/s", number::known(cpu.gaps_hz)),
+            value("median", number::any(cpu.gap_ns.p50)),
+            value("longest", number::any(cpu.gap_ns.max)),
         ]
     };
     noise.cpus.iter().map(line).collect()
@@ -65,9 +65,9 @@ pub(crate) fn idle_ticks(row: &Row<'_>) -> Vec<Line> {
     let line = |cpu: &CpuTicksSummary| {
         vec![
             value("CPU", Text::from(cpu.cpu)),
-            value("ticks/s", number::known(cpu.timer_hz, number::bare_rate)),
-            value("busy", number::known(cpu.busy_ppm, number::share)),
-            value("host", number::any(host, number::share)),
+            value("ticks/s", number::known(cpu.timer_hz)),
+            value("busy", number::known(cpu.busy_ppm)),
+            value("host", number::any(host)),
         ]
     };
     ticks.cpus.iter().map(line).collect()
@@ -76,7 +76,7 @@ pub(crate) fn idle_ticks(row: &Row<'_>) -> Vec<Line> {
 pub(crate) fn latency(row: &Row<'_>) -> Vec<Line> {
     let line = |cpu: &CpuLatencySummary| {
         let late = cpu.late_ns;
-        let time = |head, late| value(head, number::any(late, number::duration));
+        let time = |head, late| value(head, number::any(late));
         vec![
             value("CPU", Text::from(cpu.cpu)),
             value("samples", count(cpu.samples)),
@@ -96,11 +96,11 @@ pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
     let off = results.turns_deviation.and_then(|off| off.slice_ns);
     let [user, kernel] = cost.instructions();
     let [processes, slice, switches] = slice(&cost.summary);
-    let passes = number::known(results.passes_hz, number::bare_rate);
+    let passes = number::known(results.passes_hz);
     vec![vec![
         processes,
         slice,
-        value("±", number::any(off, number::duration)),
+        value("±", number::any(off)),
         switches,
         value("passes/s", passes),
         value("user", count(user.get())),
@@ -118,8 +118,8 @@ fn slice(summary: &SlicesSummary) -> [(Column, Cell); 3] {
     let processes = format!("{}+{}", summary.spinners, summary.sleepers);
     [
         value("procs", processes),
-        value("mean slice", number::any(slice_ns.mean, number::duration)),
-        value("switches/s", number::known(*switches_hz, number::bare_rate)),
+        value("mean slice", number::any(slice_ns.mean)),
+        value("switches/s", number::known(*switches_hz)),
     ]
 }
 

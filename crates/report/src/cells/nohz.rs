@@ -23,8 +23,8 @@ pub(crate) fn costs(row: &Row<'_>) -> Vec<Line> {
         value("stops after", stop_time(test, |wait| count(wait.get()))),
         value("±", any(test.wait_deviation_ns, |off| count(off.get()))),
         value("in kernel", kernel),
-        value("ticks/s", number::any(test.observed.as_ref(), ticks)),
-        value("counted/s", number::any(counted, number::bare_rate)),
+        value("ticks/s", number::any(test.observed.as_ref().map(ticks))),
+        value("counted/s", number::any(counted)),
         words("reason", reason(test)),
     ]]
 }
@@ -34,7 +34,7 @@ pub(crate) fn tests(row: &Row<'_>) -> Vec<Line> {
     vec![vec![
         value("CPU", Text::from(test.cpu)),
         value("stops after", stop_time(test, |wait| number::duration(wait).into())),
-        value("ticks/s", number::any(test.observed.as_ref(), ticks)),
+        value("ticks/s", number::any(test.observed.as_ref().map(ticks))),
         words("reason", reason(test)),
     ]]
 }
@@ -52,15 +52,15 @@ fn stop_time(test: &NohzTestSummary, print: impl Fn(Nanos) -> Cell) -> Cell {
 
 /// Timer interrupts per second after the tick had stopped.
 fn ticks(observed: &ProcSummary) -> Text {
-    number::known(observed.timer_hz, number::bare_rate)
+    number::known(observed.timer_hz)
 }
 
 fn reason(test: &NohzTestSummary) -> Text {
     if let Some(back) = &test.brought_back {
-        return number::any(back.causes.first(), |cause| Text::from(short(cause)));
+        return number::any(back.causes.first().map(|cause| Text::from(short(cause))));
     }
     let first = |reasons: &Vec<KeptBy>| {
-        number::any(reasons.first(), |reason| Text::name(&reason.dependency))
+        number::any(reasons.first().map(|reason| Text::name(&reason.dependency)))
     };
-    number::known(test.kept_by.as_ref(), first)
+    number::known(test.kept_by.as_ref().map(first))
 }

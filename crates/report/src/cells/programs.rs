@@ -105,7 +105,7 @@ fn lines(cost: &ProgramCost) -> Vec<(Cell, Cell)> {
     if let Some(unit) = &cost.unit {
         let name = || Text::name(&unit.name);
         let rounded = |value| number::rounded(value, number::count).into();
-        let rate = number::any(unit.units_hz, number::bare_rate);
+        let rate = number::any(unit.units_hz);
         lines.push(line(text!("{}s per second", name()), rate));
         lines.push(line(text!("all, per {}", name()), rounded(unit.instructions)));
         lines.push(part(words("kernel", rounded(unit.kernel_instructions))));

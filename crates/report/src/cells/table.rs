@@ -164,7 +164,7 @@ pub(crate) fn section(
 
 /// A count, abbreviated if the table does not fit.
 pub(crate) fn count(count: u64) -> Cell {
-    Cell::or(number::count(count), number::short_count(count))
+    Cell::or(count, number::short_count(count))
 }
 
 /// The same for a mean.

@@ -79,8 +79,8 @@ fn kind(kind: &TickKind) -> Line {
         }
     };
     vec![
-        value("ticks", number::any(kind.share_ppm, number::share)),
-        value("each", number::count(kind.instructions.get())),
+        value("ticks", number::any(kind.share_ppm)),
+        value("each", kind.instructions.get()),
         value("difference", difference),
         (Column::name("function", 12..=36), name),
     ]
@@ -91,12 +91,9 @@ pub(crate) fn idle_costs(row: &Row<'_>) -> Vec<Line> {
         let one = cost.tick_kernel_instructions.p50;
         vec![
             value("CPU", Text::from(cpu.cpu)),
-            value(
-                "instructions/s",
-                number::known(cpu.instructions_hz, number::bare_rate),
-            ),
-            value("ticks/s", number::known(cpu.timer_hz, number::bare_rate)),
-            value("counted/s", number::known(cpu.timer_entries_hz, number::bare_rate)),
+            value("instructions/s", number::known(cpu.instructions_hz)),
+            value("ticks/s", number::known(cpu.timer_hz)),
+            value("counted/s", number::known(cpu.timer_entries_hz)),
             value("one tick", any(one, |one| count(one.get()))),
         ]
     };
@@ -118,13 +115,13 @@ fn stretch(cpu: &CpuIdleCost) -> Option<Line> {
             |state: &&StateShare| (state.processor, state.state) == (processor, name);
         let state = idle.states.iter().find(is)?;
         let residency = Nanos::from_micros(state.target_residency_us);
-        let column = Column::number(number::duration(residency)).above(head);
-        Some((column, number::any(state.share_ppm, number::share).into()))
+        let column = Column::number(residency).above(head);
+        Some((column, number::any(state.share_ppm).into()))
     };
     let times = vec![
         value("CPU", Text::from(cpu.cpu)),
-        value("mean", number::any(idle.mean_ns, number::duration)),
-        value("longest", number::any(idle.max_ns, number::duration)),
+        value("mean", number::any(idle.mean_ns)),
+        value("longest", number::any(idle.max_ns)),
     ];
     Some(times.into_iter().chain(STATES.into_iter().filter_map(state)).collect())
 }

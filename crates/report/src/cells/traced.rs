@@ -20,10 +20,10 @@ pub(crate) fn sleepers(row: &Row<'_>) -> Vec<Line> {
     let Some((slices, cost)) = found.filter(|_| named.cell.repeat <= 1) else {
         return Vec::new();
     };
-    let each = number::any(cost.each_wakeup_ns, |each| number::count(each.get()));
+    let each = number::any(cost.each_wakeup_ns.map(|each| each.get()));
     vec![vec![
-        value("wake-ups/s each", number::any(slices.wakeups_hz, number::bare_rate)),
-        value("work lost", number::share(cost.work_ppm)),
+        value("wake-ups/s each", number::any(slices.wakeups_hz)),
+        value("work lost", cost.work_ppm),
         value("each wake-up", each),
     ]]
 }
@@ -39,8 +39,8 @@ pub(crate) fn added(row: &Row<'_>) -> Vec<Line> {
         vec![
             words("traced by", source),
             words("event", event),
-            value("untraced", number::count(added.untraced_instructions.get())),
-            value("traced", number::count(added.traced_instructions.get())),
+            value("untraced", added.untraced_instructions.get()),
+            value("traced", added.traced_instructions.get()),
             value("added", number::difference(added.added_instructions)),
         ]
     };
@@ -73,10 +73,10 @@ fn cause(culprit: &CulpritSummary) -> Line {
     let name = Cell::from(name).tail(thread(culprit));
     vec![
         (Column::name("cause", 16..=36), name),
-        value("gaps", number::count(culprit.gaps)),
-        value("time", number::duration(culprit.ns)),
-        value("noise", number::known(culprit.noise_ppm, number::share)),
-        value("longest", number::duration(culprit.max_ns)),
+        value("gaps", culprit.gaps),
+        value("time", culprit.ns),
+        value("noise", number::known(culprit.noise_ppm)),
+        value("longest", culprit.max_ns),
     ]
 }
 

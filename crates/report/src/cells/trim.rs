@@ -71,8 +71,8 @@ fn values(kernel: &TrimKernel, is_base: bool) -> Line {
         (Column::number(Text::name(name)).above(experiment), number)
     };
     let image = match is_base {
-        true => number::any(kernel.image_bytes, number::bytes),
-        false => number::any(kernel.image_difference_bytes, signed_bytes),
+        true => number::any(kernel.image_bytes.map(number::bytes)),
+        false => number::any(kernel.image_difference_bytes.map(signed_bytes)),
     };
     let cells = kernel.values.iter().flatten().map(cell);
     cells.chain([value("image", image)]).collect()
@@ -93,7 +93,7 @@ fn calls(kernel: &TrimKernel, is_base: bool) -> Line {
 
 /// A difference, with that in percent as its end.
 fn change(value: &TrimValue) -> Cell {
-    let percent = number::any(value.difference_ppm, number::change);
+    let percent = number::any(value.difference_ppm.map(number::change));
     Cell::from(difference(value)).tail(format!(" ({percent})"))
 }
 
@@ -152,7 +152,7 @@ fn effect(step: &TrimResult) -> Text {
         value.gain_ppm().is_some_and(|gain| gain.get() * sign >= LISTED.get())
     };
     let words = |value: &TrimValue, word: &str| {
-        let percent = number::any(value.difference_ppm, number::change);
+        let percent = number::any(value.difference_ppm.map(number::change));
         let cell = Text::name(&value.cell);
         text!("{}: {} {} ({}).", word, cell, difference(value), percent)
     };
@@ -174,7 +174,7 @@ fn effect(step: &TrimResult) -> Text {
 fn verdict(trim: &Trim) -> Text {
     let Some(last) = trim.steps.last() else { return Text::default() };
     let words = |value: &TrimValue| {
-        let percent = number::any(value.difference_ppm, number::change);
+        let percent = number::any(value.difference_ppm.map(number::change));
         let kind = match value.better {
             Better::Less | Better::Neither => "",
             Better::More => " (more is better)",

@@ -105,7 +105,7 @@ fn metric(one: &Compared) -> Text {
 }
 
 fn said(one: &Compared) -> Text {
-    let change = |part: Option<Ppm>| number::any(part, number::change);
+    let change = |part: Option<Ppm>| number::any(part.map(number::change));
     let [low, high] = one.interval_ppm.map_or([None; 2], |ends| ends.map(Some));
     text!("{} ({} to {})", change(one.difference_ppm), change(low), change(high))
 }

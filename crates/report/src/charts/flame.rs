@@ -85,7 +85,7 @@ fn frames(
         let [start, end] =
             [frame.start, frame.start + frame.total].map(|at| at.get() as f64);
         let band = (deepest - frame.depth) as f64;
-        let share = number::any(graph.share(frame), number::share);
+        let share = number::any(graph.share(frame));
         let total = number::count(frame.total.get());
         Mark::over([start, end], [band, band + 1.0]).tone(tone).says(
             Text::name(format_name(&frame.name, frame.renamed_from.as_deref())),

@@ -42,7 +42,7 @@ fn lost(found: &NoiseOverTime) -> Panel {
     let is_traced = found.sources.iter().any(|source| source.name.is_some());
     let sources = found.sources.iter().enumerate().map(|(at, source)| {
         let marks = found.bins.iter().zip(&source.shares).map(|(bin, share)| {
-            let words = number::any(*share, |share| unit.print(share));
+            let words = number::any(share.map(|share| unit.print(share)));
             Mark::over(ends(*bin), [0.0, ppm(*share)]).says(span(*bin), words)
         });
         let (tone, name) = match &source.name {
@@ -97,7 +97,7 @@ pub(crate) fn by_cpu(summary: &NoiseSummary) -> Option<Chart> {
 fn bars(found: &NoiseByCpu, summary: &NoiseSummary) -> Panel {
     let total = |cpu: Cpu| {
         let found = summary.cpus.iter().find(|one| one.cpu == cpu);
-        number::known(found.and_then(|one| one.noise_ppm), number::share)
+        number::known(found.and_then(|one| one.noise_ppm))
     };
     let series = found.sources.iter().enumerate().map(|(at, source)| {
         let is_last = at + 1 == found.sources.len();
@@ -138,7 +138,7 @@ fn marks(found: &NoiseByCpu, source: &SourceShares) -> Vec<(Text, f64, Text)> {
     let all = found.sources.iter().flat_map(|source| &source.shares);
     let unit = ShareUnit::of(all.copied());
     let mark = |(cpu, share): (&Cpu, &Option<Ppm>)| {
-        let words = number::any(*share, |share| unit.print(share));
+        let words = number::any(share.map(|share| unit.print(share)));
         (text!("CPU {}", *cpu), ppm(*share), words)
     };
     found.cpus.iter().zip(&source.shares).map(mark).collect()

@@ -90,7 +90,7 @@ pub(crate) fn guests(summary: &GuestsSummary) -> Option<Chart> {
         text!("{} {}", guest.pid.to_string(), Text::name(name))
     };
     let cpu = guests().enumerate().map(|(band, guest)| {
-        let share = number::known(guest.cpu_ppm, number::share);
+        let share = number::known(guest.cpu_ppm);
         Mark::bar(band, ppm(guest.cpu_ppm)).says(name(guest), share.clone()).beside(share)
     });
     let saved = guests().enumerate().filter_map(|(band, guest)| {
@@ -99,7 +99,7 @@ pub(crate) fn guests(summary: &GuestsSummary) -> Option<Chart> {
     });
     let wakeups = guests().enumerate().map(|(band, guest)| {
         let rate = guest.wakeups_per_vcpu_hz;
-        let words = number::known(rate, number::rate);
+        let words = number::known(rate.map(number::rate));
         let place = Mark::bar(band, rate.map_or(0.0, PerSecond::get));
         place.says(name(guest), words.clone()).beside(words)
     });

@@ -43,7 +43,7 @@ fn histogram(step: &PictureStep, switches: &PictureSwitches) -> Panel {
         bins().map(move |bin| {
             let share = share(bin);
             Mark::over(open_bin(bin.from, bin.below), [0.0, ppm(share)])
-                .says(length(bin.from, bin.below), number::any(share, number::share))
+                .says(length(bin.from, bin.below), number::any(share))
         })
     };
     let none = if switches.slices == 0 { ": no slice ended" } else { "" };
@@ -66,7 +66,7 @@ fn means(picture: &SlicesPicture) -> Panel {
             (Some(mean), rate) => text!(
                 "{}, {} slices per second",
                 number::duration(mean),
-                number::known(rate, number::bare_rate)
+                number::known(rate)
             ),
             (None, Some(_)) => "no slice ended".into(),
             (None, None) => "not measured".into(),

@@ -83,12 +83,13 @@ fn table(other: &str, comparison: &CellsComparison) -> Table {
     Table::of(&comparison.metrics)
         .column(Column::name("metric", 10..=34), |one| metric_names::cell(&one.metric))
         .numbers(["A", other], |one| {
-            one.values.map(|value| number::any(value, |value| exact(&one.metric, value)))
+            one.values
+                .map(|value| number::any(value.map(|value| exact(&one.metric, value))))
         })
-        .number("difference", |one| number::any(one.difference, number::difference))
-        .number("", |one| number::any(one.difference_ppm, number::change))
+        .number("difference", |one| number::any(one.difference.map(number::difference)))
+        .number("", |one| number::any(one.difference_ppm.map(number::change)))
         .number("tolerance", |one| {
-            number::any(Some(one.tolerance).filter(|it| *it > 0.0), number::metric)
+            number::any(Some(one.tolerance).filter(|it| *it > 0.0).map(number::metric))
         })
         .table
 }

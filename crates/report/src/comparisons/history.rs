@@ -144,7 +144,7 @@ fn changes(changes: &[FactsChange]) -> Document {
     let fact = |(key, values): (&String, &[Option<Value>; 2])| {
         let [old, new] = values
             .each_ref()
-            .map(|value| number::known(value.as_ref(), |value| words(key, value)));
+            .map(|value| number::known(value.as_ref().map(|value| words(key, value))));
         text!("{}: {} -> {}", label(key), old, new)
     };
     let row = |change: &FactsChange| {

@@ -36,7 +36,7 @@ pub(crate) fn table<'a, const N: usize>(
                 cells![Text::name(name), kind_word(*kind)].to_vec()
             }
         };
-        row.extend(has_cpus.then(|| number::any(of.cpu(), Text::from).into()));
+        row.extend(has_cpus.then(|| number::any(of.cpu().map(Text::from)).into()));
         table.row(row.into_iter().chain(cells.map(Cell::from)));
     }
     table

@@ -66,7 +66,7 @@ fn section(repeated: &RepeatedRuns<'_>, at: usize, set: &RunSet) -> Document {
     {
         let beside = match known {
             0 => Text::default(),
-            known => text!(" beside {} from before", number::count((*known).into())),
+            known => text!(" beside {} from before", *known),
         };
         document.paragraph(text!("Saved in {}{}", Text::name(folder), beside));
     }
@@ -89,10 +89,10 @@ fn metrics(spreads: &[RunSpread]) -> Table {
     let rows = listed.iter().map(|one| {
         let value = |value: f64| Text::from(number::in_unit(value, one.unit));
         let [from, to] = [0, 1].map(|bound| {
-            number::any(one.median_interval, |interval| value(interval[bound]))
+            number::any(one.median_interval.map(|interval| value(interval[bound])))
         });
         let spread =
-            number::any(one.spread_ppm, |part| text!("±{}", number::ratio(part)));
+            number::any(one.spread_ppm.map(|part| text!("±{}", number::ratio(part))));
         let [median, min, max] = [one.median, one.min, one.max].map(value);
         (&one.quantity, [median, from, to, min, max, spread])
     });

@@ -58,7 +58,7 @@ fn legend(smallest: Ppm) -> Text {
     text!(
         "Differences are in percent of A, with 95 % intervals. \"not enough data\": there may be a \
          difference of {} or more ({}).",
-        number::share(smallest),
+        smallest,
         Text::command("--smallest")
     )
 }
@@ -84,7 +84,7 @@ fn metrics(other: &str, all: &[Compared]) -> Table {
 /// The medians or means of both sets.
 fn centers(compared: &Compared) -> [Text; 2] {
     let print = |center| number::in_unit(center, compared.unit);
-    compared.centers.map(|center| number::any(center, print))
+    compared.centers.map(|center| number::any(center.map(print)))
 }
 
 /// A sentence about the metrics that are not listed.

@@ -65,7 +65,7 @@ fn single_runs(compared: &ComparedSets<'_>) -> Text {
                 ItemUnit::Tests => "tests",
                 ItemUnit::Intervals => "intervals",
             };
-            text!("{} {}", number::count(block.length), items)
+            text!("{} {}", block.length, items)
         }
     };
     text!(

@@ -23,7 +23,7 @@ pub(crate) fn verdict(compared: &Compared) -> [Text; 2] {
             let more = match more_runs {
                 None => Text::default(),
                 Some(1) => "1 more run".into(),
-                Some(runs) => text!("{} more runs", number::count(runs)),
+                Some(runs) => text!("{} more runs", runs),
             };
             ["not enough data".into(), more]
         }

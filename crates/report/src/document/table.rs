@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::document::text::{Figure, Text};
+use crate::document::text::Text;
 
 /// The alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,27 +130,9 @@ impl Cell {
     }
 }
 
-impl From<Text> for Cell {
-    fn from(text: Text) -> Self {
-        Self { text, ..Self::default() }
-    }
-}
-
-impl From<Figure> for Cell {
-    fn from(figure: Figure) -> Self {
-        Text::from(figure).into()
-    }
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Text::from(text).into()
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Text::from(text).into()
+impl<T: Into<Text>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), ..Self::default() }
     }
 }
 
@@ -266,6 +248,7 @@ pub(crate) use cells;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::text::Figure;
 
     /// Check that columns are added to all rows.
     #[test]

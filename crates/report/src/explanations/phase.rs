@@ -56,7 +56,7 @@ fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> Text {
         count(explanation.kernel_instructions)
     );
     if let Some(most) = explanation.entries.first() {
-        let share = number::any(explanation.share(most.instructions), number::share);
+        let share = number::any(explanation.share(most.instructions));
         let (kind, name) = (kind(most.kind), entry_name(&most.name));
         let named = [kind.into(), Text::name(name)].into_iter();
         let named = Text::join(named.filter(|part| !part.is_empty()), " ");
@@ -70,8 +70,8 @@ fn entries(explanation: &PhaseExplanation) -> Table {
     let names = [Column::words("entry"), Column::name("", NAMES)];
     let mut table = Table::new(numbers.into_iter().chain(names));
     let mut row = |all, hz, kind: &str, name: &str| {
-        let share = number::any(explanation.share(all), number::share);
-        let rate = number::any(hz, number::bare_rate);
+        let share = number::any(explanation.share(all));
+        let rate = number::any(hz);
         table.row(cells![count(all), share, rate, kind, Text::name(name)]);
     };
     for entry in &explanation.entries {

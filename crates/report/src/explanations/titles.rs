@@ -52,9 +52,9 @@ pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> Text {
     let Frequency { times, of } = typical.frequency;
     let size = text!("{} instructions", count(total));
     if times == of {
-        return text!("{} in each of {}", size, number::count(of));
+        return text!("{} in each of {}", size, of);
     }
-    let (times, of) = (number::count(times), number::count(of));
+    let (times, of) = (times, of);
     let rank = match typical.median {
         None => {
             let kind = match typical.place {

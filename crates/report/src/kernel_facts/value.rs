@@ -134,7 +134,7 @@ fn quantity(key: &str, number: u64) -> Figure {
 fn idle_state(state: &Value) -> Text {
     let name = state.get("name").and_then(Value::as_str).unwrap_or(number::UNKNOWN);
     let latency = state.get("latency_us").and_then(Value::as_u64);
-    let exit = number::known(latency, |us| number::duration(Nanos::from_micros(us)));
+    let exit = number::known(latency.map(|us| Nanos::from_micros(us)));
     let is_off = state.get("disabled").and_then(Value::as_bool) == Some(true);
     let off = if is_off { ", disabled" } else { "" };
     text!("{} (exit latency {}{})", Text::name(name), exit, off)

@@ -24,11 +24,10 @@ pub(crate) fn calls(series: &CallsSeries, summary: &CallsSummary) -> Document {
 fn durations(summary: &CallsSummary) -> Table {
     Table::of(&summary.calls)
         .column(Column::words("request"), |call| Text::name(&call.name))
-        .number("repeats", |call| number::count(call.repeats))
+        .number("repeats", |call| call.repeats)
         .numbers(["min", "median", "p99", "max"], |call| {
             let step = call.step_ns;
-            [step.min, step.p50, step.p99, step.max]
-                .map(|ns| number::any(ns, number::duration))
+            [step.min, step.p50, step.p99, step.max].map(|ns| number::any(ns))
         })
         .table
         .legend("Each duration includes reading the clock.")

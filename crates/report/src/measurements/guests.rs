@@ -61,9 +61,9 @@ fn title(spec: &GuestsSpec, summary: &GuestsSummary) -> Text {
         monitors(summary),
         vcpus.map(|vcpus| text!(" with {}", vcpus)),
         time,
-        number::known(summary.cpu_ppm, number::share),
-        number::known(summary.wakeups_hz, number::bare_rate),
-        number::count(summary.idle),
+        number::known(summary.cpu_ppm),
+        number::known(summary.wakeups_hz),
+        summary.idle,
         if summary.idle == 1 { "is" } else { "are" },
     )
 }
@@ -84,15 +84,15 @@ fn monitors(summary: &GuestsSummary) -> Text {
 
 fn table(summary: &GuestsSummary, top: usize) -> Table {
     let all = &summary.guests;
-    let rate = |rate| number::known(rate, number::bare_rate);
+    let rate = |rate| number::known(rate);
     Table::of(&all[..top.min(all.len())])
         .number("PID", |guest| guest.pid.to_string())
         .column(Column::name("guest", NAME), |guest| Text::name(guest.label()))
-        .number("vCPUs", |guest| number::known(guest.vcpus, |n| number::count(n.into())))
-        .number("CPU", |guest| number::known(guest.cpu_ppm, number::share))
+        .number("vCPUs", |guest| number::known(guest.vcpus))
+        .number("CPU", |guest| number::known(guest.cpu_ppm))
         .number("wakes/s", |guest| rate(guest.wakeups_per_vcpu_hz))
         .number("in vCPUs", |guest| rate(guest.vcpu_wakeups_hz))
-        .number("each", |guest| number::any(guest.wakeup_ns_mean, number::duration))
+        .number("each", |guest| number::any(guest.wakeup_ns_mean))
         .number("invol/s", |guest| rate(guest.involuntary_hz))
         .number("saves", |guest| saves(guest, summary.best.as_ref()))
         .table
@@ -104,20 +104,22 @@ fn saves(guest: &GuestSummary, best: Option<&BestGuest>) -> Text {
     match best {
         _ if !guest.is_idle => "busy".into(),
         Some(best) if best.pid == guest.pid => "best".into(),
-        _ => number::known(guest.saving_ppm, number::share),
+        _ => number::known(guest.saving_ppm),
     }
 }
 
 fn threads(all: &[(&GuestSummary, &VcpuSummary)], top: usize) -> Table {
-    let rate = |rate| number::known(rate, number::bare_rate);
+    let rate = |rate| number::known(rate);
     Table::of(&all[..top.min(all.len())])
         .number("TID", |(_, vcpu)| vcpu.tid.to_string())
         .column(Column::name("guest", NAME), |(guest, _)| Text::name(guest.label()))
-        .number("vCPU", |(_, vcpu)| number::known(vcpu.vcpu, |number| number.to_string()))
-        .number("CPU", |(_, vcpu)| number::known(vcpu.cpu_ppm, number::share))
+        .number("vCPU", |(_, vcpu)| {
+            number::known(vcpu.vcpu.map(|number| number.to_string()))
+        })
+        .number("CPU", |(_, vcpu)| number::known(vcpu.cpu_ppm))
         .number("wakes/s", |(_, vcpu)| rate(vcpu.wakeups_hz))
         .number("invol/s", |(_, vcpu)| rate(vcpu.involuntary_hz))
-        .number("waits", |(_, vcpu)| number::known(vcpu.waited_ppm, number::share))
+        .number("waits", |(_, vcpu)| number::known(vcpu.waited_ppm))
         .table
         .rest(more(all.len(), top, "thread"))
 }
@@ -148,7 +150,7 @@ fn saving(spec: &GuestsSpec, summary: &GuestsSummary) -> Text {
     let few = (best.wakeups < FEW).then(|| {
         text!(
             " Only {} wake-ups of that guest were counted: a longer measurement ({}) is more exact.",
-            number::count(best.wakeups),
+            best.wakeups,
             Text::command("-d"),
         )
     });
@@ -158,7 +160,7 @@ fn saving(spec: &GuestsSpec, summary: &GuestsSummary) -> Text {
         Text::name(&best.name),
         best.pid.to_string(),
         rate.clone(),
-        number::share(saving),
+        saving,
         rate,
         few,
         busy,
@@ -171,7 +173,7 @@ fn busy(spec: &GuestsSpec, summary: &GuestsSummary) -> Option<Text> {
     let text = text!(
         " {}, a thread of which used more than {} of a CPU, {} not compared.",
         number::counted(count as u64, "busy guest"),
-        number::share(Ppm::new(f64::from(spec.busy_above_ppm))),
+        Ppm::new(f64::from(spec.busy_above_ppm)),
         if count == 1 { "is" } else { "are" },
     );
     (count > 0).then_some(text)

@@ -68,14 +68,14 @@ fn about(kind: LengthKind) -> &'static str {
 }
 
 fn gaps(lengths: &[&LengthsSummary], spec: &ImportedSpec) -> Table {
-    let from = |least| text!("Gaps are counted from {} on.", number::duration(least));
+    let from = |least| text!("Gaps are counted from {} on.", least);
     let counted = spec.threshold_ns.map(from);
     Table::of(lengths)
         .number("CPU", |one| place(one))
         .number("time", |one| length(one.elapsed_ns))
-        .number("noise", |one| number::known(one.noise_ppm, number::share))
-        .number("gaps", |one| number::known(one.count, number::count))
-        .number("gaps/s", |one| number::known(one.gaps_hz, number::bare_rate))
+        .number("noise", |one| number::known(one.noise_ppm))
+        .number("gaps", |one| number::known(one.count))
+        .number("gaps/s", |one| number::known(one.gaps_hz))
         .numbers(["median", "p99", "p99.9", "longest"], |one| {
             [one.ns.p50, one.ns.p99, one.ns.p99_9, one.ns.max].map(length)
         })
@@ -90,7 +90,7 @@ fn all(lengths: &[&LengthsSummary]) -> Table {
     };
     Table::of(lengths)
         .column(first, |one| place(one))
-        .number("count", |one| number::known(one.count, number::count))
+        .number("count", |one| number::known(one.count))
         .numbers(["min", "median", "mean", "p99", "p99.9", "max"], |one| {
             let of = one.ns;
             [of.min, of.p50, of.mean, of.p99, of.p99_9, of.max].map(length)
@@ -100,7 +100,7 @@ fn all(lengths: &[&LengthsSummary]) -> Table {
 }
 
 fn length(length: Option<Nanos>) -> Text {
-    number::known(length, number::duration)
+    number::known(length)
 }
 
 fn place(lengths: &LengthsSummary) -> Text {
@@ -122,7 +122,7 @@ fn definitions(spec: &ImportedSpec) -> Text {
     let mut words =
         Text::from("Other tools define these numbers differently: see docs/format.md.");
     if let Some(width) = spec.resolution_ns {
-        let (tool, width) = (Text::name(&spec.measured_by), number::duration(width));
+        let (tool, width) = (Text::name(&spec.measured_by), width);
         words.push(text!(" {} rounds lengths down to multiples of {}.", tool, width));
     }
     words

@@ -75,16 +75,16 @@ fn tick(facts: &Facts, cpu: Cpu) -> Text {
 fn amount(plan: &JitterPlan) -> Text {
     let loops = match plan.loops {
         1 => "1 loop".into(),
-        loops => text!("{} loops", number::count(loops.into())),
+        loops => text!("{} loops", loops),
     };
     let tests = match (plan.tests, plan.duration_ns) {
         (Some(1), _) => text!("1 of {}", loops),
-        (Some(tests), _) => text!("{} of {} each", number::count(tests.into()), loops),
+        (Some(tests), _) => text!("{} of {} each", tests, loops),
         (None, duration) => {
-            text!("{} each, for {}", loops, number::known(duration, number::duration))
+            text!("{} each, for {}", loops, number::known(duration))
         }
     };
-    text!("{}; a loop takes about {}", tests, number::duration(plan.loop_ns))
+    text!("{}; a loop takes about {}", tests, plan.loop_ns)
 }
 
 fn workload(workload: &Workload) -> Text {
@@ -121,7 +121,7 @@ pub fn jitter_results(
     let mut document = Document::default();
     document.paragraph(text!(
         "Measured in {}{}",
-        number::duration(summary.elapsed_ns),
+        summary.elapsed_ns,
         unit(summary.unit, series.clock_hz)
     ));
     document.add(lengths(summary));
@@ -143,7 +143,9 @@ fn unit(unit: LengthUnit, clock: TscHz) -> Text {
 fn lengths(summary: &JitterSummary) -> Table {
     let heads = ["count", "min", "median", "mean", "p99", "max"].map(Column::number);
     let mut table = Table::new([Column::words("")].into_iter().chain(heads));
-    let cell = |value| number::any(value, |value| length(summary.unit, value)).into();
+    let cell = |value: Option<u64>| {
+        number::any(value.map(|value| length(summary.unit, value))).into()
+    };
     let mut row = |of: &str, count, lengths: [Option<u64>; 5]| {
         let lengths = lengths.map(cell);
         let head = cells![of, number::short_count(count)];

@@ -43,7 +43,7 @@ fn title(spec: &LatencySpec, summary: &LatencySummary) -> Text {
         class(spec.fifo),
         cpus(&spec.cpus),
         spec.timer.name(),
-        number::duration(spec.interval_ns),
+        spec.interval_ns,
         number::measured(elapsed, spec.duration_ns),
     )
 }
@@ -76,7 +76,7 @@ fn left_out(summary: &LatencySummary, listed: usize) -> Text {
         "These CPUs have the highest latencies; on {} more CPUs the maximum is {} or less (see \
          --json).",
         (highest.len() - listed).to_string(),
-        number::any(*next, number::duration),
+        number::any(*next),
     )
 }
 
@@ -84,12 +84,12 @@ fn table(summary: &LatencySummary) -> Table {
     let listed = worst(summary);
     Table::of(&listed)
         .number("CPU", |cpu| cpu.cpu.to_string())
-        .number("samples", |cpu| number::count(cpu.samples))
+        .number("samples", |cpu| cpu.samples)
         .number("missed", |cpu| number::short_count(cpu.missed))
         .numbers(["min", "median", "mean", "p99", "p99.9", "max"], |cpu| {
             let late = cpu.late_ns;
             [late.min, late.p50, late.mean, late.p99, late.p99_9, late.max]
-                .map(|late| number::any(late, number::duration))
+                .map(|late| number::any(late))
         })
         .table
         .rest(left_out(summary, listed.len()))
@@ -102,7 +102,7 @@ fn legend(summary: &LatencySummary) -> Text {
         "Each timer expiry is a sample: the time from the expiry until the thread has read the \
          clock ({} of it). \"missed\": expiries while the thread was late for an earlier one; \
          they are samples, too, and end with the same reading.",
-        number::any(clock, number::duration)
+        number::any(clock)
     )
 }
 
@@ -115,7 +115,7 @@ fn slack(spec: &LatencySpec, summary: &LatencySummary) -> Text {
         "Up to {} of each sample is timer slack: to save interrupts, the kernel may delay the \
          {} of an ordinary task by this much. A timerfd ({}) and real-time tasks ({}) have no \
          slack.",
-        number::duration(slack),
+        slack,
         spec.timer.name(),
         Text::command("--timer timerfd"),
         Text::command("--fifo"),
@@ -137,11 +137,9 @@ fn low_resolution(facts: &Facts) -> Text {
 fn steal(summary: &LatencySummary) -> Text {
     let all = summary.cpus.iter().filter_map(|cpu| Some((cpu.proc.steal_ns?, cpu.cpu)));
     match all.max_by_key(|(steal, cpu)| (*steal, Reverse(*cpu))) {
-        Some((most, cpu)) if !most.is_zero() => text!(
-            "Steal time of CPU {} during the measurement: {}.",
-            cpu,
-            number::duration(most)
-        ),
+        Some((most, cpu)) if !most.is_zero() => {
+            text!("Steal time of CPU {} during the measurement: {}.", cpu, most)
+        }
         _ => Text::default(),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn nohz_test(summary: &NohzTestSummary) -> Document {
 }
 
 fn stopped(summary: &NohzTestSummary) -> Text {
-    let (cpu, wait) = (summary.cpu, number::known(summary.wait_ns, number::duration));
+    let (cpu, wait) = (summary.cpu, number::known(summary.wait_ns));
     let left = summary.forced.then(|| times(summary.left.into()));
     let left = left.map(|times| text!("; the thread left the CPU {}", times));
     match summary.entered {
@@ -50,7 +50,7 @@ fn stopped(summary: &NohzTestSummary) -> Text {
 
 fn restarted(summary: &NohzTestSummary) -> Text {
     let rate = summary.observed.as_ref().and_then(|counters| counters.timer_hz);
-    let rate = number::known(rate, number::bare_rate);
+    let rate = number::known(rate);
     text!(
         "The tick of CPU {} restarted: {} timer interrupts per second.",
         summary.cpu,
@@ -60,7 +60,7 @@ fn restarted(summary: &NohzTestSummary) -> Text {
 
 pub(crate) fn nohz_stress(summary: &NohzStressSummary) -> Document {
     let mut document = Document::default();
-    let (cpu, time) = (summary.cpu, number::duration(summary.elapsed_ns));
+    let (cpu, time) = (summary.cpu, summary.elapsed_ns);
     let tries = number::count(summary.tries);
     document.paragraph(match (summary.failures, summary.tries) {
         (_, 0) => text!("Ended before the first try on CPU {} was complete.", cpu),
@@ -76,7 +76,7 @@ pub(crate) fn nohz_stress(summary: &NohzStressSummary) -> Document {
         ),
     });
     if let Some(wait) = summary.wait_ns {
-        let any = |wait| number::any(wait, number::duration);
+        let any = |wait| number::any(wait);
         let table = Table::of(&[wait])
             .column(Column::words(""), |_| "time until it stopped")
             .number("min", |wait| any(wait.min))
@@ -98,7 +98,7 @@ fn remaining(counters: &ProcSummary) -> Document {
     let count = match lines.map(|_| counters.interrupts_all()) {
         None => "unknown".into(),
         Some(0) => "none".into(),
-        Some(count) => Text::from(number::count(count)),
+        Some(count) => Text::from(count),
     };
     let time = number::duration(counters.span_ns);
     let mut document = Document::default();

@@ -76,23 +76,22 @@ fn title(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> Text
         cpus(&spec.cpus),
         number::measured(elapsed, spec.duration_ns),
         policy,
-        number::duration(series.threshold_ns),
+        series.threshold_ns,
     )
 }
 
 fn noise_table(summary: &NoiseSummary, listed: &[&CpuNoiseSummary]) -> Table {
-    let count = |count| Cell::or(number::count(count), number::short_count(count));
+    let count = |count| Cell::or(count, number::short_count(count));
     Table::of(listed)
         .number("CPU", |cpu| cpu.cpu.to_string())
-        .number("noise", |cpu| number::known(cpu.noise_ppm, number::share))
+        .number("noise", |cpu| number::known(cpu.noise_ppm))
         .number("gaps", |cpu| count(cpu.gaps))
-        .number("gaps/s", |cpu| number::known(cpu.gaps_hz, number::bare_rate))
+        .number("gaps/s", |cpu| number::known(cpu.gaps_hz))
         .numbers(["median", "p99", "p99.9", "longest"], |cpu| {
             let gap = cpu.gap_ns;
-            [gap.p50, gap.p99, gap.p99_9, gap.max]
-                .map(|ns| number::any(ns, number::duration))
+            [gap.p50, gap.p99, gap.p99_9, gap.max].map(|ns| number::any(ns))
         })
-        .number("loop", |cpu| number::duration(cpu.loop_ns_p50))
+        .number("loop", |cpu| cpu.loop_ns_p50)
         .table
         .rest(left_out(summary, listed.len()))
         .legend(LEGEND)
@@ -101,11 +100,10 @@ fn noise_table(summary: &NoiseSummary, listed: &[&CpuNoiseSummary]) -> Table {
 /// The table of the probabilities that jobs are hit.
 fn risk(listed: &[&CpuNoiseSummary]) -> Document {
     let jobs = listed.first().map_or(&[][..], |cpu| &cpu.risk);
-    let jobs = jobs.iter().map(|risk| Column::number(number::duration(risk.job_ns)));
+    let jobs = jobs.iter().map(|risk| Column::number(risk.job_ns));
     let mut table = Table::new(std::iter::once(Column::number("CPU")).chain(jobs));
     for cpu in listed {
-        let chances =
-            cpu.risk.iter().map(|risk| number::known(risk.hit_ppm, number::share));
+        let chances = cpu.risk.iter().map(|risk| number::known(risk.hit_ppm));
         table.row(std::iter::once(cpu.cpu.to_string().into()).chain(chances));
     }
     let title =

@@ -17,7 +17,7 @@ pub(crate) fn program(summary: &ProgramSummary) -> Document {
         "{} {}, after {}.",
         Text::command(beginning(&summary.command)),
         end(summary.ended.as_ref()),
-        number::duration(summary.elapsed_ns)
+        summary.elapsed_ns
     ));
     if let Some(failure) = &summary.failure {
         document.paragraph(text!("The run is not valid: {}.", failure.as_str()));
@@ -44,7 +44,10 @@ fn end(ended: Option<&EndedSummary>) -> Text {
             text!("was killed by signal {}", signal.to_string())
         }
         Some(EndedSummary { code, .. }) => {
-            text!("ended with exit code {}", number::any(*code, |code| code.to_string()))
+            text!(
+                "ended with exit code {}",
+                number::any(code.map(|code| code.to_string()))
+            )
         }
         None => "did not end".into(),
     }

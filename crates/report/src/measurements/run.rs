@@ -51,7 +51,7 @@ fn title(spec: &RunSpec, series: &RunSeries) -> Text {
         Text::name(cut.map_or(&*whole, |(end, _)| &whole[..end])),
         cut.map(|_| "…"),
         end,
-        number::duration(series.elapsed_ns),
+        series.elapsed_ns,
         named(&spec.cpus),
         why(spec.picked),
         class(spec.fifo),
@@ -74,8 +74,8 @@ fn why(picked: Picked) -> &'static str {
 
 fn usage(summary: &RunSummary) -> Table {
     let usage = &summary.usage;
-    let time = |time| Cell::from(number::known(time, number::duration));
-    let count = |count| Cell::from(number::count(count));
+    let time = |time| Cell::from(number::known(time));
+    let count = |count| Cell::from(count);
     let mut table = Table::new([Column::words(""), Column::number("")]);
     let mut add = |name: &str, value| table.row([name.into(), value]);
     if summary.net_ns.is_some() {
@@ -110,7 +110,7 @@ fn interrupts(summary: &RunSummary) -> Document {
 }
 
 fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
-    let length = |length| number::any(length, number::duration);
+    let length = |length| number::any(length);
     let lengths = (found.gaps > 0).then(|| {
         text!(
             " Median {}, p99 {}, longest {}.",
@@ -123,9 +123,9 @@ fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
         "Interruptions, traced with {}: {}, {} in total, {} of the time in which the program was \
          runnable. They are interrupts while it ran, and preemptions by other threads.{}",
         source_words(source),
-        number::count(found.gaps),
-        number::duration(found.noise_ns),
-        number::known(found.noise_ppm, number::share),
+        found.gaps,
+        found.noise_ns,
+        number::known(found.noise_ppm),
         lengths,
     )
 }
@@ -133,10 +133,10 @@ fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
 /// The longest interruptions; with their CPU, if the program had several.
 fn longest(found: &InterruptionsSummary, is_one_cpu: bool) -> Table {
     let mut table = Table::of(&found.longest)
-        .number("start", |one| number::duration(one.start_ns))
-        .number("duration", |one| number::duration(one.ns));
+        .number("start", |one| one.start_ns)
+        .number("duration", |one| one.ns);
     if !is_one_cpu {
-        table = table.number("CPU", |one| number::any(one.cpu, Text::from));
+        table = table.number("CPU", |one| number::any(one.cpu.map(Text::from)));
     }
     table.column(Column::prose("sources"), parts).table
 }

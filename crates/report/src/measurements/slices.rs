@@ -68,7 +68,7 @@ pub(crate) fn slices(
 fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> Text {
     let sleepers = (spec.sleepers > 0).then(|| {
         let sleepers = number::counted(spec.sleepers.into(), "sleeper");
-        text!(" and {} ({} at a time)", sleepers, number::duration(spec.sleep_ns))
+        text!(" and {} ({} at a time)", sleepers, spec.sleep_ns)
     });
     let policy = match spec.policy {
         Policy::Other => "",
@@ -108,17 +108,16 @@ fn variant_table(summary: &SlicesSummary) -> Table {
             .number("median", |(_, of)| any(of.slice_ns.p50))
             .number("p99", |(_, of)| any(of.slice_ns.p99));
     }
-    let work =
-        |of: &StepSlices| number::known(of.work_of(&summary.results), number::share);
+    let work = |of: &StepSlices| number::known(of.work_of(&summary.results));
     table
-        .number("switches/s", |(_, of)| number::known(of.switches_hz, number::bare_rate))
-        .number("CPU used", |(_, of)| number::known(of.busy_ppm, number::share))
+        .number("switches/s", |(_, of)| number::known(of.switches_hz))
+        .number("CPU used", |(_, of)| number::known(of.busy_ppm))
         .number("work", |(_, of)| work(of))
         .table
 }
 
 fn any(length: Option<Nanos>) -> Text {
-    number::any(length, number::duration)
+    number::any(length)
 }
 
 /// What the legend says in short.
@@ -129,9 +128,9 @@ fn definitions(found: &StepSlices) -> Text {
          switches; the mean of the unmodified settings is {} of CPU time by {} switches in {}. \
          \"CPU used\" is the CPUs' utilization by all processes, and \"work\" the loop iterations \
          of the spinners per second.{}",
-        number::duration(found.spinners_cpu_ns),
-        number::count(found.switches),
-        number::duration(found.wall_ns),
+        found.spinners_cpu_ns,
+        found.switches,
+        found.wall_ns,
         sleepers.map(|rate| text!(" Each sleeper woke up {} times per second.", rate)),
     )
 }
@@ -222,15 +221,15 @@ fn tasks(summary: &SlicesSummary) -> Table {
     let is_traced = summary.source.is_some();
     let mut table = Table::of(&tasks)
         .column(Column::name("process", PROCESS), |task| Text::name(&task.name))
-        .number("CPU time", |task| number::duration(task.cpu_ns));
+        .number("CPU time", |task| task.cpu_ns);
     if !is_traced {
-        table = table.number("switches", |task| number::count(task.switches));
+        table = table.number("switches", |task| task.switches);
     }
     table = table.number("slice", |task| any(task.slice_ns_mean.filter(|_| task.spins)));
     if is_traced {
         for (head, ends) in GROUPS {
             let part = |task: &&TaskSummary| task.ended_ppm(ends);
-            table = table.number(head, |task| number::any(part(task), number::share));
+            table = table.number(head, |task| number::any(part(task)));
         }
         table = table.column(Column::name("mostly by", PROCESS), |task| mostly_by(task));
     }
@@ -239,7 +238,7 @@ fn tasks(summary: &SlicesSummary) -> Table {
 
 /// The most frequent next task.
 fn mostly_by(task: &TaskSummary) -> Text {
-    number::any(task.ends.iter().find_map(|ends| ends.by.as_deref()), Text::name)
+    number::any(task.ends.iter().find_map(|ends| ends.by.as_deref()).map(Text::name))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub fn ticks_close(facts: &Facts, summary: &TicksSummary, reasons: &[Doubt]) -> 
 fn head(facts: &Facts, spec: &TicksSpec) -> Document {
     let title = text!(
         "Timer interrupts a second and busy time of each CPU, every {}",
-        number::duration(spec.interval_ns)
+        spec.interval_ns
     );
     let mut document = Document::default();
     document.lines([title, reference(facts)]);
@@ -71,7 +71,7 @@ pub(crate) fn power(power: &PowerSummary) -> Option<Text> {
     }
     let zone = |zone: &ZonePower| {
         let watts =
-            number::any(zone.power_w, |watts| Figure::from(format!("{watts:.2} W")));
+            number::any(zone.power_w.map(|watts| Figure::from(format!("{watts:.2} W"))));
         text!("{} {}", Text::name(&zone.zone), watts)
     };
     let zones = Text::join(power.zones.iter().map(zone), ", ");
@@ -98,7 +98,7 @@ fn intervals(series: &TicksSeries, summary: &TicksSummary) -> Document {
             Table::of(&samples).number("from", |(start, _)| number::moment(*start));
         for cpu in shown.iter().map(|one| one.cpu) {
             table = table.number(text!("CPU {}", cpu), |(_, all)| {
-                number::known(all.iter().find(|one| one.cpu == cpu), print)
+                number::known(all.iter().find(|one| one.cpu == cpu).map(print))
             });
         }
         table.table
@@ -117,11 +117,11 @@ fn intervals(series: &TicksSeries, summary: &TicksSummary) -> Document {
 }
 
 fn timer(cpu: &CpuTicksSummary) -> Text {
-    number::known(cpu.timer_hz, number::rate)
+    number::known(cpu.timer_hz.map(number::rate))
 }
 
 fn busy(cpu: &CpuTicksSummary) -> Text {
-    number::known(cpu.busy_ppm, number::share)
+    number::known(cpu.busy_ppm)
 }
 
 /// The CPUs to list, in ascending order, and the others in descending order of their rates.

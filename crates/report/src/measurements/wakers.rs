@@ -50,13 +50,13 @@ fn title(spec: &WakersSpec, summary: &WakersSummary) -> Text {
 }
 
 pub(crate) fn table(summary: &WakersSummary) -> Table {
-    let rate = |rate| number::known(rate, number::bare_rate);
+    let rate = |rate| number::known(rate);
     Table::of(&summary.threads)
         .number("TID", |thread| thread.tid.to_string())
         .column(Column::name("thread", 6..=15), |thread| Text::name(&thread.name))
         .number("wakes/s", |thread| rate(thread.wakeups_hz))
-        .number("run", |thread| number::known(thread.run_ns_mean, number::duration))
-        .number("CPU", |thread| number::known(thread.run_ppm, number::share))
+        .number("run", |thread| number::known(thread.run_ns_mean))
+        .number("CPU", |thread| number::known(thread.run_ppm))
         .column(Column::name("woken by", PARTNER), |thread| most(&thread.woken_by))
         .number("preempts", |thread| rate(thread.preempted_hz))
         .column(Column::name("victim", PARTNER), |thread| most(&thread.victims))
@@ -65,7 +65,7 @@ pub(crate) fn table(summary: &WakersSummary) -> Table {
 
 /// The name of the most frequent one.
 fn most(partners: &[PartnerSummary]) -> Text {
-    number::any(partners.first(), |partner| Text::name(&partner.name))
+    number::any(partners.first().map(|partner| Text::name(&partner.name)))
 }
 
 fn legend(summary: &WakersSummary) -> Text {
@@ -78,9 +78,9 @@ fn legend(summary: &WakersSummary) -> Text {
 fn findings(summary: &WakersSummary) -> impl Iterator<Item = Text> {
     let all = text!(
         "{} wake-ups of {} in total, {} per second.",
-        number::count(summary.wakeups),
+        summary.wakeups,
         number::counted(summary.woken, "thread"),
-        number::known(summary.wakeups_hz, number::bare_rate),
+        number::known(summary.wakeups_hz),
     );
     let first = summary.threads.first();
     let is_other = |other: &&WokenSummary| first.is_some_and(|one| one.tid != other.tid);
@@ -113,7 +113,7 @@ fn preempts_most(thread: &WokenSummary) -> Text {
 }
 
 fn rate(rate: Option<PerSecond>) -> Text {
-    text!("{} times per second", number::known(rate, number::bare_rate))
+    text!("{} times per second", number::known(rate))
 }
 
 /// A thread's name with its TID, if that is known.

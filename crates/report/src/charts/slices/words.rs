@@ -56,7 +56,7 @@ pub(super) fn machine(facts: &Facts) -> Text {
 pub(super) fn step_figures(step: &PictureStep) -> [(&'static str, Text); 5] {
     let traced = step.switches.as_ref().filter(|traced| traced.began.is_some());
     let length = |length: Option<Option<Nanos>>| {
-        number::known(length, |length| number::any(length, number::duration))
+        number::known(length.map(|length| number::any(length)))
     };
     let mean = step.slices_hz.map(|_| step.mean);
     let complete = traced.map(|traced| traced.slices);
@@ -64,8 +64,8 @@ pub(super) fn step_figures(step: &PictureStep) -> [(&'static str, Text); 5] {
         ("mean slice", length(mean)),
         ("p50", length(traced.map(|traced| traced.p50))),
         ("p99", length(traced.map(|traced| traced.p99))),
-        ("slices", number::known(step.slices_hz, number::rate)),
-        ("complete slices", number::known(complete, number::count)),
+        ("slices", number::known(step.slices_hz.map(number::rate))),
+        ("complete slices", number::known(complete)),
     ]
 }
 

@@ -9,7 +9,6 @@ use crate::document::Content;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::measurements::ticks::words::cpus;
-use crate::number;
 
 /// Replaces the actions if there are none.
 const NONE: &str =
@@ -98,6 +97,6 @@ fn irqs(cpu: Cpu, condition: &str, gain: Option<Ppm>) -> Item {
 
 /// What it gains, as the end of a sentence.
 fn took(what: &str, gain: Option<Ppm>) -> Text {
-    let words = |gain| text!(": {} took {} of the lost time", what, number::share(gain));
+    let words = |gain| text!(": {} took {} of the lost time", what, gain);
     gain.map(words).into()
 }

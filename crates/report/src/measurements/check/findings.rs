@@ -166,7 +166,7 @@ fn interrupts(cpu: Cpu, interrupt: &LineSummary) -> Text {
         "The most frequent interrupt other than the timer's was {}{}: {} times a second on CPU {}.",
         Text::name(interrupt.name.as_str()),
         number,
-        number::known(interrupt.rate_hz, number::bare_rate),
+        number::known(interrupt.rate_hz),
         cpu,
     )
 }

@@ -19,7 +19,7 @@ pub(crate) fn loss(loss: &Loss) -> Text {
     if loss.gaps == 0 {
         return text!(
             "No time was lost in {}: the loop ran without a gap.",
-            number::duration(loss.elapsed_ns)
+            loss.elapsed_ns
         );
     }
     text!(
@@ -27,10 +27,10 @@ pub(crate) fn loss(loss: &Loss) -> Text {
          {}",
         loss.cpu,
         if loss.cpus > 1 { "most: " } else { "" },
-        number::known(loss.noise_ppm, number::share),
-        number::known(loss.gaps_hz, number::bare_rate),
-        number::any(loss.gap_ns_p50, number::duration),
-        number::any(loss.gap_ns_max, number::duration),
+        number::known(loss.noise_ppm),
+        number::known(loss.gaps_hz),
+        number::any(loss.gap_ns_p50),
+        number::any(loss.gap_ns_max),
         if loss.culprits.is_empty() { counted(loss) } else { sources(loss) },
     )
 }
@@ -45,7 +45,7 @@ fn sources(loss: &Loss) -> Text {
             "Less than 1 % of its noise is unexplained.".into()
         }
         part => {
-            text!("{} of its noise is unexplained.", number::known(part, number::share))
+            text!("{} of its noise is unexplained.", number::known(part))
         }
     };
     let guest = loss.hypervisor.as_ref().map(|name| {
@@ -63,12 +63,7 @@ fn source(culprit: &CulpritSummary, unit: ShareUnit) -> Text {
         true => "the hypervisor (steal)".into(),
         false => text!("{} {}", kind_word(culprit.kind), name(culprit)),
     };
-    text!(
-        "{}, {} ({} of its noise)",
-        name,
-        number::duration(culprit.ns),
-        unit.known(culprit.noise_ppm)
-    )
+    text!("{}, {} ({} of its noise)", name, culprit.ns, unit.known(culprit.noise_ppm))
 }
 
 /// The probable causes according to the totals of `/proc`, if events were not traced.
@@ -89,7 +84,7 @@ fn counted(loss: &Loss) -> Text {
             TimerShare::Half => "about half of the gaps are probably timer interrupts",
             TimerShare::Few => "most gaps have other causes",
         };
-        let timer = number::known(loss.timer_hz, number::bare_rate);
+        let timer = number::known(loss.timer_hz);
         text!("There were {} timer interrupts a second: {}. ", timer, share)
     });
     text!("{}Other programs {}.", timer, programs)
@@ -99,15 +94,15 @@ fn counted(loss: &Loss) -> Text {
 fn programs(loss: &Loss) -> Text {
     let times = match loss.preempted {
         1 => "once".into(),
-        count => text!("{} times", number::count(count)),
+        count => text!("{} times", count),
     };
     match loss.waited_ns {
         None | Some(Nanos::ZERO) if loss.preempted == 0 => "did not run".into(),
         Some(ran) => text!(
             "preempted the loop {} and ran for {}; {} were lost in total",
             times,
-            number::duration(ran),
-            number::duration(loss.noise_ns)
+            ran,
+            loss.noise_ns
         ),
         None => {
             text!("preempted the loop {}; this kernel does not count for how long", times)

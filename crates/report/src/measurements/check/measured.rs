@@ -38,7 +38,7 @@ pub(crate) fn measured(
         text!(
             "\"ticks\": timer interrupts; \"gap\": the loop did not run for more than {}; \"lost\": \
              all gaps; \"risk\": that a job, started at a random moment, meets one.",
-            number::duration(series.noise.threshold_ns)
+            series.noise.threshold_ns
         )
     });
     let table = rows(spec, summary, &shown);
@@ -79,10 +79,7 @@ fn rows(spec: &CheckSpec, summary: &CheckSummary, shown: &[&CpuNoiseSummary]) ->
         .number("CPU", |(cpu, _)| cpu.to_string())
         .number("ticks", |(cpu, _)| ticks(idle(summary, *cpu)))
         .number("busy", |(cpu, _)| {
-            number::known(
-                idle(summary, *cpu).and_then(|idle| idle.busy_ppm),
-                number::share,
-            )
+            number::known(idle(summary, *cpu).and_then(|idle| idle.busy_ppm))
         })
         .numbers(heads, |(_, busy)| {
             busy.map_or([number::NONE; 5].map(Text::from), while_busy)
@@ -101,18 +98,18 @@ fn idle(summary: &CheckSummary, cpu: Cpu) -> Option<&CpuTicksSummary> {
 }
 
 fn ticks(idle: Option<&CpuTicksSummary>) -> Text {
-    number::known(idle.and_then(|idle| idle.timer_hz), number::rate)
+    number::known(idle.and_then(|idle| idle.timer_hz).map(number::rate))
 }
 
 /// What a CPU lost in its busy loop: ticks, share, median and longest gap, risk.
 fn while_busy(cpu: &CpuNoiseSummary) -> [Text; 5] {
-    let length = |length| number::any(length, number::duration);
+    let length = |length| number::any(length);
     [
-        number::known(cpu.proc.timer_hz, number::rate),
-        number::known(cpu.noise_ppm, number::share),
+        number::known(cpu.proc.timer_hz.map(number::rate)),
+        number::known(cpu.noise_ppm),
         length(cpu.gap_ns.p50),
         length(cpu.gap_ns.max),
-        number::known(job_risk(cpu), number::share),
+        number::known(job_risk(cpu)),
     ]
 }
 

@@ -25,9 +25,9 @@ pub(crate) fn top_sources(split: &Split, listed: usize) -> Table {
     Table::of(&groups)
         .column(Column::name("lost to", 12..=36), |group| source(group))
         .column(Column::words(""), |group| Cell::bar(bar(group)))
-        .number("share", |one| number::known(Ppm::of(one.part.ns, lost), number::share))
-        .number("time", |group| number::duration(group.part.ns))
-        .number("longest", |group| number::duration(group.max_ns))
+        .number("share", |one| number::known(Ppm::of(one.part.ns, lost)))
+        .number("time", |group| group.part.ns)
+        .number("longest", |group| group.max_ns)
         .table
 }
 
@@ -108,7 +108,7 @@ fn list(table: &mut Table, groups: &[&Group]) {
     let others = Group::sum(groups.get(LISTED..).unwrap_or_default());
     if let count @ 1.. = groups.len().saturating_sub(LISTED) {
         let rest = format!("{count} more");
-        table.row(cells!["", rest, "", "", number::duration(others)]);
+        table.row(cells!["", rest, "", "", others]);
     }
 }
 
@@ -121,10 +121,10 @@ fn row(
 ) -> impl Iterator<Item = Cell> {
     let numbers = cells![
         nonzero(threads),
-        number::count(gaps),
-        number::duration(part.ns),
-        number::known(part.ppm, number::share),
-        number::any(longest, number::duration),
+        gaps,
+        part.ns,
+        number::known(part.ppm),
+        number::any(longest),
     ];
     head.into_iter().chain(numbers)
 }

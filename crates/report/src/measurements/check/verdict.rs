@@ -163,9 +163,9 @@ fn steps(of: &Consequences) -> Text {
     of.step_ns.map(|step| {
         text!(
             "If {} such CPUs wait for the slowest after each step of {}, a step takes {}.",
-            number::count(of.nodes.into()),
-            number::duration(of.job_ns),
-            number::duration(step)
+            of.nodes,
+            of.job_ns,
+            step
         )
     }).into()
 }

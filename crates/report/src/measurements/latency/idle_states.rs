@@ -60,7 +60,7 @@ fn limit_text(limit_us: Option<u32>) -> Text {
         }
         Some(limit) => text!(
             "The CPU latency limit is {} (PM QoS, /dev/cpu_dma_latency).",
-            number::duration(Nanos::from_micros(limit.into()))
+            Nanos::from_micros(limit.into())
         ),
         None => "The CPU latency limit (PM QoS) is unknown: only root can read \
                  /dev/cpu_dma_latency."

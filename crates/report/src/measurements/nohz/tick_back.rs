@@ -6,7 +6,6 @@ use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::measurements::nohz::dependency::{dependency, times};
-use crate::number;
 
 /// A title, and an item for each cause.
 pub(crate) fn restart_causes(back: &TickReturnSummary) -> Document {
@@ -18,8 +17,8 @@ pub(crate) fn restart_causes(back: &TickReturnSummary) -> Document {
     let mut document = Document::default();
     document.heading(text!(
         "Causes of the restart, traced for another {} with {} timer interrupts{}",
-        number::duration(back.span_ns),
-        number::count(back.ticks),
+        back.span_ns,
+        back.ticks,
         again
     ));
     document.add(List::bullets(causes));

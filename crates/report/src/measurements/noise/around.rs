@@ -26,8 +26,8 @@ pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<Document> {
         "CPU {}: a gap of {}, more than {}, {} after the start of the loop. Events before and \
          during the gap, from its start:",
         cpu.cpu,
-        number::duration(gap.length),
-        number::duration(limit),
+        gap.length,
+        limit,
         number::moment(gap.start)
     ));
     document.add(table);
@@ -45,14 +45,7 @@ fn table(blamed: &Blamed, gap: Span) -> Option<Table> {
     let is_near = |span: Span| span.end() >= from && span.start <= gap.end();
     let near = blamed.trace.as_ref()?.iter().filter(|event| is_near(event.span));
     let near: Vec<_> = near.collect();
-    let start = || {
-        cells![
-            number::duration(Nanos::ZERO),
-            number::duration(gap.length),
-            "",
-            "start of the gap"
-        ]
-    };
+    let start = || cells![Nanos::ZERO, gap.length, "", "start of the gap"];
     let mut is_started = false;
     for event in near.iter().skip(near.len().saturating_sub(EVENTS)) {
         if !is_started && gap.start <= event.span.start {
@@ -70,18 +63,18 @@ fn table(blamed: &Blamed, gap: Span) -> Option<Table> {
     if !is_started {
         table.row(start());
     }
-    table.row(cells![number::duration(gap.length), "", "", "end of the gap"]);
+    table.row(cells![gap.length, "", "", "end of the gap"]);
     Some(table)
 }
 
 /// Times are relative to the start of the gap.
 fn row(span: Span, gap: Span, kind: &str, name: Text) -> [Cell; 4] {
     let from = if span.start < gap.start {
-        text!("-{}", number::duration(gap.start.saturating_sub(span.start)))
+        text!("-{}", gap.start.saturating_sub(span.start))
     } else {
         number::duration(span.start.saturating_sub(gap.start)).into()
     };
-    cells![from, number::duration(span.length), kind, name]
+    cells![from, span.length, kind, name]
 }
 
 #[cfg(test)]

@@ -112,24 +112,16 @@ fn row(culprit: &CulpritSummary) -> Vec<Cell> {
     cells![
         kind_word(culprit.kind),
         named(culprit),
-        number::count(culprit.gaps),
-        number::duration(culprit.ns),
-        number::known(culprit.noise_ppm, number::share),
-        number::duration(culprit.max_ns),
+        culprit.gaps,
+        culprit.ns,
+        number::known(culprit.noise_ppm),
+        culprit.max_ns,
     ]
     .into()
 }
 
 fn own_row(own: OwnCost) -> Vec<Cell> {
-    cells![
-        "",
-        OWN,
-        number::count(own.gaps),
-        number::duration(own.ns),
-        number::known(own.noise_ppm, number::share),
-        number::duration(own.max_ns),
-    ]
-    .into()
+    cells!["", OWN, own.gaps, own.ns, number::known(own.noise_ppm), own.max_ns,].into()
 }
 
 /// A culprit's name; that of a thread with its TID and priority.

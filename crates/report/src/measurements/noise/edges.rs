@@ -32,10 +32,10 @@ pub(crate) fn edges(summary: &NoiseSummary) -> Document {
         .number("CPU", |_| cpu.as_str())
         .column(Column::words("source"), |culprit| kind_word(culprit.kind))
         .column(Column::name("", 12..=23), |culprit| named(culprit))
-        .number("time", |culprit| number::duration(culprit.ns))
-        .number("entry", |culprit| number::known(culprit.entry_ns, number::duration))
-        .number("inside", |culprit| number::duration(culprit.inside_ns))
-        .number("exit", |culprit| number::known(culprit.exit_ns, number::duration))
+        .number("time", |culprit| culprit.ns)
+        .number("entry", |culprit| number::known(culprit.entry_ns))
+        .number("inside", |culprit| culprit.inside_ns)
+        .number("exit", |culprit| number::known(culprit.exit_ns))
         .table
         .legend(LEGEND);
     let title = "Time of interrupts before, between and after their tracepoints";

@@ -68,10 +68,10 @@ fn sentence(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> 
         "CPU {}, {}: {} of its time is in {} every {} (the period of a {} Hz timer{}).",
         cpu.cpu,
         source,
-        number::share(period.share_ppm),
+        period.share_ppm,
         gaps,
         number::period(period.period_ns),
-        number::bare_rate(period.hz),
+        period.hz,
         place,
     )
 }
@@ -84,14 +84,14 @@ pub(crate) fn eventless(summary: &NoiseSummary) -> Document {
     };
     let title = text!(
         "Gaps without events on all CPUs, by length: {}, {} in total",
-        number::count(eventless.gaps),
-        number::duration(eventless.ns)
+        eventless.gaps,
+        eventless.ns
     );
     let table = Table::of(&eventless.lengths)
-        .number("at least", |bin| number::duration(bin.from_ns))
-        .number("below", |bin| number::duration(bin.below_ns))
-        .number("gaps", |bin| number::count(bin.gaps))
-        .number("time", |bin| number::duration(bin.ns))
+        .number("at least", |bin| bin.from_ns)
+        .number("below", |bin| bin.below_ns)
+        .number("gaps", |bin| bin.gaps)
+        .number("time", |bin| bin.ns)
         .table;
     Document::section(title, table)
 }

@@ -27,8 +27,8 @@ type Counters<'a> = (Cpu, &'a ProcSummary);
 pub(crate) fn interrupt_table(lines: &[LineSummary]) -> Table {
     Table::of(&lines[..lines.len().min(ROWS)])
         .column(Column::name("", 12..=44), label)
-        .number("count", |line| number::count(line.count))
-        .number("per second", |line| number::known(line.rate_hz, number::bare_rate))
+        .number("count", |line| line.count)
+        .number("per second", |line| number::known(line.rate_hz))
         .table
         .rest(omitted(lines.len().saturating_sub(ROWS)))
 }
@@ -83,7 +83,7 @@ fn add_rates(
     for (name, rates) in rows.iter().take(ROWS) {
         let cells = rates.iter().zip(&read).map(|(rate, read)| match read {
             None => number::UNKNOWN.into(),
-            Some(_) => number::any(*rate, number::rate),
+            Some(_) => number::any(rate.map(number::rate)),
         });
         table.row(std::iter::once(name.clone()).chain(cells));
     }
@@ -127,7 +127,7 @@ fn add_totals(table: &mut Table, shown: &[Counters<'_>], has_steal: bool) {
         let cells = shown.iter().map(|(_, counters)| print(counters));
         table.row(std::iter::once(Cell::from(name)).chain(cells));
     };
-    let time = |time| number::known(time, number::duration).into();
+    let time = |time| number::known(time).into();
     add("involuntary context switches", &|counters| {
         number::count(counters.preempted).into()
     });

@@ -36,7 +36,7 @@ fn sentence(cpus: Text, steal: &StealSummary) -> Text {
     let others = match is_precise {
         true => text!(
             ", and at least {} is part of the time of threads and interrupts",
-            number::duration(steal.others_min_ns)
+            steal.others_min_ns
         ),
         false => Text::default(),
     };
@@ -46,8 +46,8 @@ fn sentence(cpus: Text, steal: &StealSummary) -> Text {
         cpus,
         number::bounds(steal.at_least_ns, steal.at_most_ns),
         clock,
-        number::duration(steal.proven_ns),
-        number::duration(steal.unexplained_max_ns),
+        steal.proven_ns,
+        steal.unexplained_max_ns,
         others,
     )
 }

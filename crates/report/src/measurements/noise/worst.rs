@@ -25,6 +25,6 @@ pub(crate) fn left_out(summary: &NoiseSummary, shown: usize) -> Text {
     text!(
         "These CPUs lost most; each of {} more lost {} or less (see --json).",
         (all.len() - shown).to_string(),
-        number::known(next.noise_ppm, number::share),
+        number::known(next.noise_ppm),
     )
 }

@@ -22,7 +22,7 @@ pub fn slices_classic(summary: &SlicesSummary, reasons: &[Doubt]) -> Document {
         let _ = writeln!(
             lines,
             "avg slice: {avg_slice_ms:5.2} utime: {utime_us:.6}   exactly {}, {} in {}",
-            number::any(*slice_ns, number::duration),
+            number::any(*slice_ns),
             number::duration(*cpu_ns),
             number::duration(*wall_ns),
         );

@@ -4,7 +4,7 @@ use facts::{Facts, TickMode};
 use summary::{TickMeaning, TickVerdict, tick_hz};
 use units::{CpuSet, Hz};
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number::{self, ShareUnit};
 
 /// The tick rate and its origin: `250 times a second (CONFIG_HZ)`.
@@ -13,8 +13,7 @@ pub(crate) fn rate(facts: &Facts) -> Option<Text> {
     let divider = facts.tick.divider.get().and_then(Option::as_ref);
     let divider = divider.filter(|divider| divider.effective_hz.is_some());
     let from = divider.map(|divider| {
-        let config =
-            number::known(facts.tick.hz.get(), |hz| number::count(hz.get().into()));
+        let config = number::known(facts.tick.hz.get().map(|hz| hz.get()));
         text!(" {}, {}", config, Text::command(format!("divider={}", divider.asked)))
     });
     Some(text!("{} times a second (CONFIG_HZ{})", hz, from))
@@ -38,7 +37,7 @@ pub(crate) fn rates(verdict: &TickVerdict) -> Text {
     let Some((low, high)) = verdict.timer_hz else {
         return "an unknown number of timer interrupts".into();
     };
-    let rate = range(number::bare_rate(low), number::bare_rate(high));
+    let rate = range(low, high);
     let plural = if rate == "1" { "" } else { "s" };
     text!("{} timer interrupt{} a second", rate, plural)
 }
@@ -57,7 +56,7 @@ pub(crate) fn words(verdict: &TickVerdict, facts: &Facts) -> Text {
     let similar =
         if let TickMeaning::LooksLike(hz) = verdict.meaning { Some(hz) } else { None };
     let hz = tick_hz(facts).map(Hz::get).or(similar);
-    let hz = number::known(hz, |hz| number::count(hz.into()));
+    let hz = number::known(hz);
     if meaning.contains("{}") { Text::of(meaning, [hz]) } else { meaning.into() }
 }
 
@@ -119,8 +118,9 @@ pub(crate) fn cpus(cpus: &CpuSet) -> Text {
 }
 
 /// A range of two printed numbers, or one number if they are equal.
-fn range(low: Figure, high: Figure) -> Text {
-    if low == high { low.into() } else { text!("{} to {}", low, high) }
+fn range(low: impl Into<Text>, high: impl Into<Text>) -> Text {
+    let (low, high) = (low.into(), high.into());
+    if low == high { low } else { text!("{} to {}", low, high) }
 }
 
 #[cfg(test)]
