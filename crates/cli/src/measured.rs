@@ -47,19 +47,15 @@ impl Measured {
     pub(crate) fn page(&self) -> &Document {
         self.page.get_or_init(|| {
             let (recording, summary) = (&self.recording, self.summary());
-            let mut document = self.document();
-            document.append(::report::recording_pictures(recording, summary));
-            document
+            self.document().add(::report::recording_pictures(recording, summary))
         })
     }
 
     /// Its report for standard output: with one picture if that is a terminal.
     pub(crate) fn screen(&self, output: Output) -> Document {
-        let mut document = self.document();
-        if output.view().has_pictures {
-            document.append(::report::terminal_picture(&self.recording));
-        }
-        document
+        let has_picture = output.view().has_pictures;
+        let picture = || ::report::terminal_picture(&self.recording);
+        self.document().add(has_picture.then(picture))
     }
 
     /// The same as JSON, with the raw series if requested.

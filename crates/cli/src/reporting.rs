@@ -22,10 +22,8 @@ pub(crate) fn show(
     if !is_printed && files.is_empty() {
         return Ok(());
     }
-    let mut document = document();
-    if !files.is_empty() || output.view().has_pictures {
-        document.append(pictures());
-    }
+    let has_pictures = !files.is_empty() || output.view().has_pictures;
+    let document = document().add(has_pictures.then(pictures));
     if is_printed {
         print_document(&document, output.view())?;
     }

@@ -13,15 +13,12 @@ pub fn catalogue_document<'a>(
     parts: &Result<MadeWith, String>,
 ) -> Document {
     let experiments = experiments.into_iter();
-    let mut document = Document::default();
-    document.add(Table::terms(
-        experiments.map(|(name, about)| [Text::command(name), about.into()]),
-    ));
-    document.paragraph(match parts {
+    let experiments =
+        experiments.map(|(name, about)| [Text::command(name), about.into()]);
+    Document::from(Table::terms(experiments)).add(match parts {
         Ok(parts) => made_with(parts),
         Err(why) => text!("No experiment can be run: {}", why.as_str()),
-    });
-    document
+    })
 }
 
 /// A kernel that is stored: its name, its release, and its package's version.
@@ -35,37 +32,30 @@ pub fn kernels_document(
     cached: &[CachedKernel<'_>],
     suites: Option<&[ArchiveSuite<'_>]>,
 ) -> Document {
-    let mut document = Document::default();
-    if !cached.is_empty() {
-        let table = Table::of(cached)
-            .column(Column::words(""), |[name, ..]| Text::command(*name))
-            .column(Column::words(""), |[_, release, _]| Text::name(*release))
-            .column(Column::words(""), |[.., version]| Text::name(*version))
-            .table;
-        document = Document::section("Cached", table);
-    }
-    match suites {
-        None => {}
-        Some([]) => document.paragraph(text!(
-            "Debian's archive has not been listed yet; hint: {}",
-            Text::command("noisefloor lab kernels --fresh")
-        )),
-        Some(suites) => {
-            let title =
-                "Debian's archive, by suite; each as debian:NAME, or debian:SUITE/NAME";
-            let kernels = |(suite, kernels): &ArchiveSuite<'_>| {
-                let kernels = kernels.iter().map(|name| Text::command(*name));
-                [Text::from(*suite), Text::join(kernels, " ")]
-            };
-            let table = Table::terms(suites.iter().map(kernels));
-            document.append(Document::section(title, table));
-        }
-    }
-    document.paragraph(text!(
+    let cached = Table::of(cached)
+        .column(Column::words(""), |[name, ..]| Text::command(*name))
+        .column(Column::words(""), |[_, release, _]| Text::name(*release))
+        .column(Column::words(""), |[.., version]| Text::name(*version))
+        .table;
+    let also = text!(
         "Also: running (this machine's kernel), the path of a kernel image, or a kernel to build: {}",
         Text::command("noisefloor lab kernels build --help")
-    ));
-    document
+    );
+    Document::section("Cached", cached).add(suites.map(archive)).add(also)
+}
+
+fn archive(suites: &[ArchiveSuite<'_>]) -> Document {
+    if suites.is_empty() {
+        let command = Text::command("noisefloor lab kernels --fresh");
+        return text!("Debian's archive has not been listed yet; hint: {}", command)
+            .into();
+    }
+    let kernels = |(suite, kernels): &ArchiveSuite<'_>| {
+        let kernels = kernels.iter().map(|name| Text::command(*name));
+        [Text::from(*suite), Text::join(kernels, " ")]
+    };
+    let title = "Debian's archive, by suite; each as debian:NAME, or debian:SUITE/NAME";
+    Document::section(title, Table::terms(suites.iter().map(kernels)))
 }
 
 #[cfg(test)]

@@ -40,23 +40,23 @@ pub fn cells_document(cells: &Cells<'_>) -> Document {
     let named = all.iter().zip(labels(all));
     let named: Vec<LabelledCell<'_>> =
         named.map(|(cell, kernel)| LabelledCell { cell, kernel, all }).collect();
-    let mut document = Document::default();
-    document.paragraph(match cells.about {
+    let title = match cells.about {
         "" => Text::from(cells.experiment),
         about => text!("{}: {}", cells.experiment, about),
-    });
-    document.append(legend(&of_legend(&named, cells.series)));
-    document.detail(cells.made_with.map(made_with));
+    };
     let trims = trim::sections(cells);
-    if trims.is_empty() {
-        document.append(sections(&rows(&named)));
-        document.append(idle_by_hz::tables(cells));
-    }
-    document.append(trims);
-    document.append(units(&named).only_full());
+    let sections = match trims.is_empty() {
+        true => sections(&rows(&named)).add(idle_by_hz::tables(cells)),
+        false => trims,
+    };
     let names: Vec<_> = named.iter().map(|named| (named.cell, named.full())).collect();
-    document.append(end(cells, &names, true));
-    document.titled(format!("noisefloor lab, {}", cells.experiment))
+    Document::from(title)
+        .add(legend(&of_legend(&named, cells.series)))
+        .add_full(cells.made_with.map(made_with))
+        .add(sections)
+        .add_full(units(&named))
+        .add(end(cells, &names, true))
+        .titled(format!("noisefloor lab, {}", cells.experiment))
 }
 
 /// The cells of the legend: of a series only those of its base, as the names of the other kernels
@@ -71,6 +71,25 @@ fn of_legend<'a, 'b>(
     named.iter().filter(is_base).collect()
 }
 
+/// What numbers are, by the mode of their cell and whether they are counts.
+const UNITS: [((Mode, bool), &str); 3] = [
+    (
+        (Mode::Exact, true),
+        "Instruction counts are exact: the same inputs give the same numbers on every machine. \
+         Instructions are not time: the cost of caches, branch prediction and memory is not \
+         included.",
+    ),
+    (
+        (Mode::Exact, false),
+        "Times of exact cells are guest time: an instruction takes 1 ns, and while all CPUs are \
+         idle, time passes without instructions.",
+    ),
+    (
+        (Mode::Timed, false),
+        "Times of timed cells are real time: they vary from run to run and from machine to machine.",
+    ),
+];
+
 /// The units of the numbers: instructions, guest time or real time.
 fn units(cells: &[LabelledCell<'_>]) -> Document {
     let kind = |named: &LabelledCell<'_>| {
@@ -78,28 +97,8 @@ fn units(cells: &[LabelledCell<'_>]) -> Document {
         Some((named.cell.mode, !matches!(summary, CellSummary::Measured(_))))
     };
     let kinds: Vec<(Mode, bool)> = cells.iter().filter_map(kind).collect();
-    let words = [
-        (
-            (Mode::Exact, true),
-            "Instruction counts are exact: the same inputs give the same numbers on every \
-             machine. Instructions are not time: the cost of caches, branch prediction and \
-             memory is not included.",
-        ),
-        (
-            (Mode::Exact, false),
-            "Times of exact cells are guest time: an instruction takes 1 ns, and while all CPUs \
-             are idle, time passes without instructions.",
-        ),
-        (
-            (Mode::Timed, false),
-            "Times of timed cells are real time: they vary from run to run and from machine to \
-             machine.",
-        ),
-    ];
-    let mut document = Document::default();
-    let words = words.iter().filter(|(kind, _)| kinds.contains(kind));
-    words.for_each(|(_, words)| document.paragraph(*words));
-    document
+    let words = UNITS.iter().filter(|(kind, _)| kinds.contains(kind));
+    Document::default().add_all(words.map(|(_, words)| *words))
 }
 
 /// The end of a report: lost cells, whether it is complete, and doubts. The path of a console is on a
@@ -111,30 +110,25 @@ pub(crate) fn end(
 ) -> Document {
     let lost = |(cell, name): &(&Cell, String)| {
         let Ending::Lost { why, console } = &cell.ending else { return None };
+        let is_shown = with_consoles && !console.as_os_str().is_empty();
+        let console = is_shown.then(|| format!("console: {}", console.display()));
         let item = Item::new(text!("{}: {}", name.as_str(), why.as_str()));
-        Some(match with_consoles && !console.as_os_str().is_empty() {
-            true => item.verbatim(format!("console: {}", console.display())),
-            false => item,
-        })
+        Some(Item { verbatim: console, ..item })
     };
-    let mut end = Document::default();
-    let lost: Vec<Item> = names.iter().filter_map(lost).collect();
-    if !lost.is_empty() {
-        end.heading("Lost cells");
-        end.add(List::bullets(lost));
-    }
+    let lost = List::bullets(names.iter().filter_map(lost));
     let (done, planned) = (cells.cells.len(), cells.planned);
-    if done < planned {
-        end.paragraph(text!(
+    let early = (done < planned).then(|| {
+        text!(
             "Ended early: {} of {} cells {} done. Results are cached; run the same command again to \
              continue.",
-            done.to_string(),
-            planned.to_string(),
+            done,
+            planned,
             if done == 1 { "is" } else { "are" },
-        ));
-    }
-    end.reasons(doubts_by_name(names).into_iter().map(Text::from));
-    end
+        )
+    });
+    Document::section("Lost cells", lost)
+        .add(early)
+        .reasons(doubts_by_name(names).into_iter().map(Text::from))
 }
 
 #[cfg(test)]

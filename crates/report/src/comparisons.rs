@@ -16,7 +16,7 @@ mod verdict;
 
 use summary::RunSet;
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number;
 
 /// The letter of a set: A is the base. Sets after Z have numbers.
@@ -28,27 +28,9 @@ pub(crate) fn letter(set: usize) -> String {
     )
 }
 
-fn number_of(count: usize) -> Figure {
-    number::count(u64::try_from(count).unwrap_or(u64::MAX))
-}
-
-/// A number with its noun.
-fn counted(count: usize, one: &str, several: &str) -> Text {
-    text!("{} {}", number_of(count), if count == 1 { one } else { several })
-}
-
-/// So many of the texts, and the number of the others.
-fn first(shown: usize, mut texts: Vec<Text>, between: &str) -> Text {
-    let left_out = texts.split_off(shown.min(texts.len())).len();
-    if left_out > 0 {
-        texts.push(text!("{} more", number_of(left_out)));
-    }
-    Text::join(texts, between)
-}
-
 /// The number of runs in words.
 fn runs(set: &RunSet) -> Text {
-    counted(set.runs(), "run", "runs")
+    number::counted(set.runs() as u64, "run")
 }
 
 /// When the runs of a set were taken, after a comma.

@@ -12,7 +12,7 @@ pub(crate) mod text;
 use recording::Doubt;
 
 use crate::document::chart::Chart;
-use crate::document::list::{Item, List};
+use crate::document::list::List;
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
 
@@ -74,119 +74,101 @@ pub(crate) enum Content {
     Doubts(Vec<Text>),
     /// Lines that are not folded: paths, and the output of programs.
     Verbatim(String),
+    /// Forms of the same, from long to short, of which one screen has the first that fits.
+    Fitted(Vec<Document>),
+    /// The last line of a screen, below all reports on it.
+    Footer(Text),
 }
 
 impl Document {
-    fn push(&mut self, shown: Shown, content: impl Into<Content>) {
-        self.blocks.push(Block { shown, content: content.into() });
+    /// With another part, which is shown always.
+    #[expect(clippy::should_implement_trait, reason = "documents are no numbers")]
+    #[must_use]
+    pub fn add(mut self, part: impl Into<Self>) -> Self {
+        self.blocks.extend(part.into().blocks);
+        self
     }
 
-    /// Adds a block that is shown always.
-    pub(crate) fn add(&mut self, content: impl Into<Content>) {
-        self.push(Shown::Always, content);
+    /// With a part that is shown with `--full` only.
+    pub(crate) fn add_full(self, part: impl Into<Self>) -> Self {
+        self.add(part.into().only(Shown::Full))
     }
 
-    /// The same, of which one screen has a shorter form.
-    pub(crate) fn add_or(
-        &mut self,
-        content: impl Into<Content>,
-        short: impl Into<Content>,
-    ) {
-        self.push(Shown::Long, content);
-        self.push(Shown::Short, short);
+    /// With a part that a report with `--full` does not show: other parts say more.
+    pub(crate) fn add_screen(self, part: impl Into<Self>) -> Self {
+        self.add(part.into().only(Shown::Screen))
     }
 
-    /// Adds a block that is shown with `--full` only.
-    pub(crate) fn add_full(&mut self, content: impl Into<Content>) {
-        self.push(Shown::Full, content);
+    /// With a part of which one screen has a shorter form.
+    pub(crate) fn add_or(self, long: impl Into<Self>, short: impl Into<Self>) -> Self {
+        self.add(long.into().only(Shown::Long)).add(short.into().only(Shown::Short))
     }
 
-    /// Adds lines at the end of a screen: what pages have elsewhere.
-    pub(crate) fn footer(&mut self, lines: impl IntoIterator<Item = Text>) {
-        self.push(Shown::Short, List::lines(lines.into_iter().map(Item::new).collect()));
+    /// With a paragraph for each text, without a space between them.
+    pub(crate) fn lines(self, lines: impl IntoIterator<Item = Text>) -> Self {
+        self.add(List::lines(lines))
     }
 
-    /// Adds the title of the blocks that follow.
-    pub(crate) fn heading(&mut self, title: impl Into<Text>) {
-        self.add(Content::Heading(title.into()));
+    /// With each of these parts.
+    pub(crate) fn add_all(self, parts: impl IntoIterator<Item: Into<Self>>) -> Self {
+        parts.into_iter().fold(self, Self::add)
     }
 
-    /// Adds a paragraph; an empty text adds none.
-    pub(crate) fn paragraph(&mut self, text: impl Into<Text>) {
-        let text = text.into();
-        if !text.is_empty() {
-            self.add(Content::Paragraph(text));
-        }
+    /// With the title of the parts that follow.
+    pub(crate) fn heading(self, title: impl Into<Text>) -> Self {
+        self.add(Content::Heading(title.into()))
     }
 
-    /// Adds a paragraph that is shown with `--full` only.
-    pub(crate) fn detail(&mut self, text: impl Into<Text>) {
-        let text = text.into();
-        if !text.is_empty() {
-            self.add_full(Content::Paragraph(text));
-        }
-    }
-
-    /// Adds a paragraph for each text, without a space between them.
-    pub(crate) fn lines(&mut self, lines: impl IntoIterator<Item = Text>) {
-        let items: Vec<Item> = lines.into_iter().map(Item::new).collect();
-        if !items.is_empty() {
-            self.add(List::lines(items));
-        }
-    }
-
-    /// A block below a title.
-    pub(crate) fn section(title: impl Into<Text>, content: impl Into<Content>) -> Self {
-        let mut section = Self::default();
-        section.heading(title);
-        section.add(content);
-        section
+    /// A part below a title; nothing if it is empty.
+    pub(crate) fn section(title: impl Into<Text>, part: impl Into<Self>) -> Self {
+        let part = part.into();
+        if part.is_empty() { part } else { Self::default().heading(title).add(part) }
     }
 
     /// The same document, whose page has this title.
-    pub fn titled(mut self, title: impl Into<String>) -> Self {
-        self.title = Text::from(title.into());
-        self
+    #[must_use]
+    pub fn titled(self, title: impl Into<String>) -> Self {
+        Self { title: Text::from(title.into()), ..self }
     }
 
-    /// Adds the doubts of a recording, as the last section.
-    pub fn doubts(&mut self, doubts: &[Doubt]) {
-        self.reasons(doubts.iter().map(|doubt| Text::from(doubt.to_string())));
+    /// With the doubts of a recording, as the last section.
+    #[must_use]
+    pub fn doubts(self, doubts: &[Doubt]) -> Self {
+        self.reasons(doubts.iter().map(|doubt| Text::from(doubt.to_string())))
     }
 
     /// The same for reasons as text.
-    pub(crate) fn reasons(&mut self, reasons: impl IntoIterator<Item = Text>) {
-        let reasons: Vec<Text> = reasons.into_iter().collect();
-        if !reasons.is_empty() {
-            self.add(Content::Doubts(reasons));
+    pub(crate) fn reasons(self, reasons: impl IntoIterator<Item = Text>) -> Self {
+        self.add(Content::Doubts(reasons.into_iter().collect()))
+    }
+
+    /// With another report below a title of its own.
+    #[must_use]
+    pub fn add_titled(self, title: &str, other: Self) -> Self {
+        self.without_footer().add(Content::Title(Text::name(title))).add(other)
+    }
+
+    fn without_footer(mut self) -> Self {
+        self.blocks.retain(|block| !matches!(block.content, Content::Footer(_)));
+        for block in &mut self.blocks {
+            if let Content::Fitted(forms) = &mut block.content {
+                let all = std::mem::take(forms).into_iter();
+                *forms = all.map(Self::without_footer).collect();
+            }
         }
-    }
-
-    /// Adds another report below a title of its own.
-    pub fn append_titled(&mut self, title: &str, other: Self) {
-        self.add(Content::Title(Text::name(title)));
-        self.append(other);
-    }
-
-    /// Adds the reasons why files are not part of the report.
-    pub fn left_out(&mut self, reasons: impl IntoIterator<Item = String>) {
-        self.reasons(reasons.into_iter().map(|why| text!("left out: {}", why)));
-    }
-
-    /// Adds all blocks of another document.
-    pub fn append(&mut self, other: Document) {
-        self.blocks.extend(other.blocks);
-    }
-
-    /// The same document, all of whose blocks are shown with `--full` only.
-    pub(crate) fn only_full(mut self) -> Self {
-        self.blocks.iter_mut().for_each(|block| block.shown = Shown::Full);
         self
     }
 
-    /// The same document, which a report with `--full` does not show: other blocks say more.
-    pub(crate) fn only_screen(mut self) -> Self {
-        self.blocks.iter_mut().for_each(|block| block.shown = Shown::Screen);
+    /// With the reasons why files are not part of the report.
+    #[must_use]
+    pub fn left_out(self, reasons: impl IntoIterator<Item = String>) -> Self {
+        self.reasons(reasons.into_iter().map(|why| text!("left out: {}", why)))
+    }
+
+    /// All of its blocks that would be shown always.
+    fn only(mut self, shown: Shown) -> Self {
+        let blocks = self.blocks.iter_mut().filter(|one| one.shown == Shown::Always);
+        blocks.for_each(|block| block.shown = shown);
         self
     }
 
@@ -205,6 +187,51 @@ impl Document {
         self.blocks.is_empty()
     }
 }
+
+impl Content {
+    /// Whether there is nothing to show.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Title(text)
+            | Self::Heading(text)
+            | Self::Paragraph(text)
+            | Self::Footer(text) => text.is_empty(),
+            Self::List(list) => list.items.is_empty(),
+            Self::Table(table) => table.is_empty(),
+            Self::Chart(_) => false,
+            Self::Doubts(reasons) => reasons.is_empty(),
+            Self::Verbatim(lines) => lines.is_empty(),
+            Self::Fitted(forms) => forms.is_empty(),
+        }
+    }
+}
+
+impl<T: Into<Content>> From<T> for Document {
+    /// A document of one block; of none if that is empty.
+    fn from(content: T) -> Self {
+        let block = Block { shown: Shown::Always, content: content.into() };
+        let blocks = std::iter::once(block).filter(|block| !block.content.is_empty());
+        Self { blocks: blocks.collect(), ..Self::default() }
+    }
+}
+
+impl<T: Into<Document>> From<Option<T>> for Document {
+    fn from(part: Option<T>) -> Self {
+        part.map_or_else(Self::default, Into::into)
+    }
+}
+
+/// Texts are paragraphs.
+macro_rules! paragraphs {
+    ($($type:ty),+) => {
+        $(impl From<$type> for Content {
+            fn from(text: $type) -> Self {
+                Self::Paragraph(text.into())
+            }
+        })+
+    };
+}
+paragraphs!(Text, &str, String);
 
 impl From<List> for Content {
     fn from(list: List) -> Self {

@@ -24,12 +24,12 @@ pub(crate) const NAMES: RangeInclusive<usize> = 12..=60;
 /// The instructions of one tick or call by function.
 pub fn explain_document(typical: &Typical<'_>) -> Document {
     let explanation = Explanation::of(&typical.stacks);
-    let mut document = Document::default();
-    document.paragraph(Text::name(cell_on_kernel(typical)));
-    document.paragraph(headline(typical, explanation.total_instructions));
+    let mut document = Document::default()
+        .add(Text::name(cell_on_kernel(typical)))
+        .add(headline(typical, explanation.total_instructions));
     let legend = "In instructions. \"self\": in the function itself; these add up. \"total\": \
                   including all functions that it called.";
-    document.add(functions(&explanation).legend(legend));
+    document = document.add(functions(&explanation).legend(legend));
     document
 }
 
@@ -63,22 +63,21 @@ pub(crate) fn functions(explanation: &Explanation) -> Table {
 /// The difference of two ticks or calls by function.
 pub fn explain_diff_document(a: &Typical<'_>, b: &Typical<'_>) -> Document {
     let difference = Difference::of(&a.stacks, &b.stacks);
-    let mut document = Document::default();
-    document.paragraph(comparison(a, &difference));
+    let mut document = Document::default().add(comparison(a, &difference));
     let side = |name, side: &Typical<'_>, total| {
         let cell = Text::name(cell_on_kernel(side));
         cells![name, text!("{}: {}", cell, size(side, total))]
     };
-    document.add(Table::terms([
+    document = document.add(Table::terms([
         side("A", a, difference.total_instructions_a),
         side("B", b, difference.total_instructions_b),
     ]));
     let legend = "In instructions of the functions themselves, the largest differences first. \
                   \"→\": the function has another name in B.";
-    document.add(differences(&difference).legend(legend));
+    document = document.add(differences(&difference).legend(legend));
     let copies =
         "Parts and copies of a function made by the compiler count as the function.";
-    document.detail(copies);
+    document = document.add_full(copies);
     document
 }
 

@@ -113,7 +113,9 @@ impl<'a> Parts<'a> {
                 | Content::List(_)
                 | Content::Table(_)
                 | Content::Chart(_)
-                | Content::Verbatim(_)) => {
+                | Content::Verbatim(_)
+                | Content::Fitted(_)
+                | Content::Footer(_)) => {
                     let own = parts.sections.last_mut().unwrap_or(&mut parts.first);
                     match parts.full.last_mut() {
                         full if is_full && is_short_form(blocks, content) => {

@@ -15,8 +15,8 @@ pub fn facts_document(facts: &Facts) -> Document {
     let mut document = Document::default();
     for entries in facts.page().groups() {
         let name = entries.first().map_or("", |entry| entry.group());
-        document.heading(title(name));
-        document.add(table(entries));
+        document = document.heading(title(name));
+        document = document.add(table(entries));
     }
     document.titled("noisefloor facts")
 }

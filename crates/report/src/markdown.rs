@@ -50,6 +50,8 @@ impl Page {
             }
             Content::Verbatim(lines) if lines.is_empty() => {}
             Content::Verbatim(lines) => self.block(&fenced("", &printable_lines(lines))),
+            // A page has all of it elsewhere.
+            Content::Fitted(_) | Content::Footer(_) => {}
         }
     }
 

@@ -13,24 +13,12 @@ pub(crate) mod run;
 pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod wakers;
+pub(crate) mod worst;
 
 use recording::{Body, Recording};
 use summary::Summary;
 
 use crate::document::Document;
-use crate::measurements::calls::calls;
-use crate::measurements::check::check;
-use crate::measurements::guests::guests;
-use crate::measurements::imported::imported;
-use crate::measurements::jitter::jitter;
-use crate::measurements::latency::latency;
-use crate::measurements::nohz::{nohz_stress, nohz_test};
-use crate::measurements::noise::noise;
-use crate::measurements::program::program;
-use crate::measurements::run::run;
-use crate::measurements::slices::slices;
-use crate::measurements::ticks::ticks;
-use crate::measurements::wakers::wakers;
 
 /// The report of a recording with this summary.
 pub fn recording_document(recording: &Recording, summary: &Summary) -> Document {
@@ -45,29 +33,33 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         }};
     }
     let facts = &recording.facts;
-    let mut document = match &recording.body {
-        Body::Ticks { spec, series } => ticks(facts, spec, series, own!(Ticks)),
-        Body::Check { spec, series } => check(recording, spec, series, own!(Check)),
-        Body::Noise { spec, series } => noise(spec, series, own!(Noise)),
-        Body::Calls { series, .. } => calls(series, own!(Calls)),
-        Body::Latency { spec, .. } => latency(facts, spec, own!(Latency)),
-        Body::Run { spec, series } => run(spec, series, own!(Run)),
-        Body::Wakers { spec, .. } => wakers(spec, own!(Wakers)),
-        Body::NohzTest { .. } => nohz_test(own!(NohzTest)),
-        Body::NohzStress { .. } => nohz_stress(own!(NohzStress)),
-        Body::Jitter { spec, series } => jitter(facts, spec, series, own!(Jitter)),
-        Body::Slices { spec, series } => slices(spec, series, own!(Slices)),
-        Body::Guests { spec, .. } => guests(spec, own!(Guests)),
-        Body::Program { .. } => program(own!(Program)),
+    let document = match &recording.body {
+        Body::Ticks { spec, series } => ticks::ticks(facts, spec, series, own!(Ticks)),
+        Body::Check { spec, series } => {
+            check::check(recording, spec, series, own!(Check))
+        }
+        Body::Noise { spec, series } => noise::noise(spec, series, own!(Noise)),
+        Body::Calls { series, .. } => calls::calls(series, own!(Calls)),
+        Body::Latency { spec, .. } => latency::latency(facts, spec, own!(Latency)),
+        Body::Run { spec, series } => run::run(spec, series, own!(Run)),
+        Body::Wakers { spec, .. } => wakers::wakers(spec, own!(Wakers)),
+        Body::NohzTest { .. } => nohz::nohz_test(own!(NohzTest)),
+        Body::NohzStress { .. } => nohz::nohz_stress(own!(NohzStress)),
+        Body::Jitter { spec, series } => {
+            jitter::jitter(facts, spec, series, own!(Jitter))
+        }
+        Body::Slices { spec, series } => slices::slices(spec, series, own!(Slices)),
+        Body::Guests { spec, .. } => guests::guests(spec, own!(Guests)),
+        Body::Program { .. } => program::program(own!(Program)),
         Body::Imported { spec, series } => {
-            imported(recording, spec, series, own!(Imported))
+            imported::imported(recording, spec, series, own!(Imported))
         }
     };
-    let mut doubts = Document::default();
-    doubts.doubts(&recording.doubts);
+    let doubts = Document::default().doubts(&recording.doubts);
     // The screen of `check` has them in one line.
     let is_check = matches!(recording.body, Body::Check { .. });
-    document.append(if is_check { doubts.only_full() } else { doubts });
+    let document =
+        if is_check { document.add_full(doubts) } else { document.add(doubts) };
     document.titled(format!("noisefloor {}, {}", recording.body.kind(), recording.taken))
 }
 

@@ -1,5 +1,6 @@
 //! The names of metrics in tables. Files, limits and conditions have the keys, which contain the unit.
 
+use itertools::Itertools;
 use summary::{Definition, definitions};
 
 use crate::document::Document;
@@ -131,24 +132,15 @@ pub(crate) fn definition(key: &str) -> Option<&'static Definition> {
 
 /// The keys with their names and meanings, each once.
 pub(crate) fn glossary<'a>(keys: impl IntoIterator<Item = &'a str>) -> Document {
-    let mut table = Table::new([Column::group("key", 40..=40), Column::prose("metric")]);
-    let mut known: Vec<&str> = Vec::new();
-    for key in keys {
-        if !known.contains(&key) {
-            known.push(key);
-            let meaning = definition(key).map(|about| match name(key) == about.help {
-                true => Text::default(),
-                false => text!(": {}", about.help),
-            });
-            table.row([Text::command(key), text!("{}{}", name(key), meaning)]);
-        }
-    }
-    let mut document = Document::default();
-    if !known.is_empty() {
-        document.heading("Keys of the metrics, in JSON and for options");
-        document.add(table);
-    }
-    document
+    let keys: Vec<&str> = keys.into_iter().unique().collect();
+    let table = Table::of(&keys)
+        .column(Column::group("key", 40..=40), |key| Text::command(*key))
+        .column(Column::prose("metric"), |key| {
+            let about = definition(key).filter(|about| name(key) != about.help);
+            text!("{}{}", name(key), about.map(|about| text!(": {}", about.help)))
+        })
+        .table;
+    Document::section("Keys of the metrics, in JSON and for options", table)
 }
 
 #[cfg(test)]

@@ -206,9 +206,13 @@ pub(crate) fn count(count: u64) -> Figure {
     group_digits(&count.to_string()).into()
 }
 
-/// A number of things: `1 thread`, `12 threads`.
+/// A number of things: `1 thread`, `12 threads`, `2 entries`.
 pub(crate) fn counted(count: u64, thing: &str) -> Text {
-    text!("{} {}{}", self::count(count), thing, if count == 1 { "" } else { "s" })
+    match (count, thing.strip_suffix('y')) {
+        (1, _) => text!("1 {}", thing),
+        (_, Some(stem)) => text!("{} {}ies", count, stem),
+        (_, None) => text!("{} {}s", count, thing),
+    }
 }
 
 /// A number, rounded to an integer.

@@ -40,20 +40,11 @@ pub fn cells_pictures(of: &Cells<'_>) -> Document {
 
 /// The picture that a terminal shows below the report of a recording, in a few lines of text.
 pub fn terminal_picture(recording: &Recording) -> Document {
-    let mut document = Document::default();
-    charts::overview(recording).into_iter().for_each(|chart| document.add(chart));
-    document
+    Document::default().add_all(charts::overview(recording))
 }
 
 fn section(charts: impl IntoIterator<Item = Chart>) -> Document {
-    let mut document = Document::default();
-    for chart in charts {
-        if document.is_empty() {
-            document.heading("Pictures");
-        }
-        document.add(chart);
-    }
-    document
+    Document::section("Pictures", Document::default().add_all(charts))
 }
 
 /// One picture of a report as an SVG file: the first, or the one of that name.

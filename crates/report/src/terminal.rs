@@ -15,6 +15,9 @@ use crate::fitting::columns::columns;
 use crate::terminal::paragraph::{folded_text, in_one_line, with_lead};
 use crate::terminal::width::width;
 
+/// The lines of one screen.
+const SCREEN: usize = 24;
+
 /// The document as text at full size, for tests.
 #[cfg(test)]
 pub(crate) fn full_text(document: &Document) -> String {
@@ -24,7 +27,7 @@ pub(crate) fn full_text(document: &Document) -> String {
 /// The same on one screen.
 #[cfg(test)]
 pub(crate) fn screen_text(document: &Document) -> String {
-    terminal_text(document, View { size: Importance::Screen, ..View::FULL })
+    terminal_text(document, View::SCREEN)
 }
 
 /// What a terminal shows of a document.
@@ -39,6 +42,8 @@ pub struct View {
 impl View {
     /// All text, without charts.
     pub const FULL: Self = Self { size: Importance::Full, has_pictures: false };
+    /// One screen of it.
+    const SCREEN: Self = Self { size: Importance::Screen, ..Self::FULL };
 }
 
 /// Whole lines of a report, which a terminal may set apart by a colour.
@@ -100,8 +105,12 @@ impl Part {
     }
 }
 
-/// Whether a block follows the one before it without a space: the content of a section, below its title.
+/// Whether a block follows the one before it without a space: the content of a section, below its title,
+/// and the last line below others.
 fn is_attached(before: Option<&Content>, content: &Content) -> bool {
+    if let Content::Footer(_) = content {
+        return matches!(before, Some(Content::List(list)) if list.lead == Lead::None);
+    }
     let has_no_head = match content {
         Content::Table(table) => !table.has_head(),
         Content::List(_) | Content::Verbatim(_) => true,
@@ -109,7 +118,9 @@ fn is_attached(before: Option<&Content>, content: &Content) -> bool {
         | Content::Heading(_)
         | Content::Paragraph(_)
         | Content::Chart(_)
-        | Content::Doubts(_) => false,
+        | Content::Doubts(_)
+        | Content::Fitted(_)
+        | Content::Footer(_) => false,
     };
     has_no_head && matches!(before, Some(Content::Heading(_)))
 }
@@ -123,7 +134,7 @@ fn block(content: &Content) -> Vec<Part> {
             vec![Part::new(Role::Title, line + "\n"), Part::new(Role::Plain, rule + "\n")]
         }
         Content::Heading(text) => vec![Part::new(Role::Title, folded_text("", text))],
-        Content::Paragraph(text) => plain(folded_text("", text)),
+        Content::Paragraph(text) | Content::Footer(text) => plain(folded_text("", text)),
         Content::List(list) => self::list(list),
         Content::Table(table) => plain(table::table(table, width())),
         Content::Doubts(doubts) => {
@@ -133,7 +144,23 @@ fn block(content: &Content) -> Vec<Part> {
         }
         Content::Chart(chart) => plain(chart::lines(chart, width())),
         Content::Verbatim(lines) => plain(printable_lines(lines).into_owned()),
+        Content::Fitted(forms) => fitted(forms),
     }
+}
+
+/// The first form that fits on one screen, or else the last one.
+fn fitted(forms: &[Document]) -> Vec<Part> {
+    let lines = |parts: &[Part]| {
+        parts.iter().map(|part| part.lines.lines().count()).sum::<usize>()
+    };
+    let mut parts = Vec::new();
+    for form in forms {
+        parts = terminal_parts(form, View::SCREEN);
+        if lines(&parts) <= SCREEN {
+            break;
+        }
+    }
+    parts
 }
 
 fn list(list: &List) -> Vec<Part> {

@@ -103,11 +103,9 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
 
 /// The report, with the events around the gap that ended the measurement.
 fn document(measured: &Measured, args: &NoiseArgs, output: Output) -> Document {
-    let mut document = measured.screen(output);
     let around = |series: &NoiseSeries| ::report::around(series, args.stop_above?);
     let around = measured.recording().body.noise().and_then(around);
-    around.into_iter().for_each(|events| document.append(events));
-    document
+    measured.screen(output).add(around)
 }
 
 fn write_trace(recording: &Recording, to: Destination) -> Result<(), Failure> {

@@ -72,7 +72,7 @@ fn together(
                     true => loaded.page().clone(),
                     false => loaded.document(),
                 };
-                all.append_titled(&name(file), document);
+                all = all.add_titled(&name(file), document);
             }
             Err(why) => left_out.push(why),
         }
@@ -83,7 +83,7 @@ fn together(
     for why in &left_out {
         say(format_args!("left out: {why}"));
     }
-    all.left_out(left_out.iter().map(ToString::to_string));
+    let all = all.left_out(left_out.iter().map(ToString::to_string));
     let outcome = if left_out.is_empty() { Outcome::Done } else { Outcome::Doubtful };
     Ok((all, outcome))
 }

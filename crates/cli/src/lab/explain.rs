@@ -103,9 +103,8 @@ fn finish(
         let json = json().and_then(|json| with_doubts(&json, &doubts));
         print_json(&json.map_err(Failure::bug)?)?;
     } else {
-        let mut document =
-            if output.has_report { document() } else { Document::default() };
-        document.doubts(&doubts);
+        let document = if output.has_report { document() } else { Document::default() };
+        let document = document.doubts(&doubts);
         match output.has_report {
             true => drop(print_document(&document, output.view())?),
             false => say_document(&document, output.view()),

@@ -14,31 +14,27 @@ const NAMED_MAX: usize = 12;
 /// So many kernels that could not be tested are listed.
 const UNRESOLVED_MAX: usize = 5;
 
+/// The metric of both kernels is the same.
+const NO_DIFFERENCE: &str = "The metric is the same: no option makes a difference, unless the \
+    differences of several cancel exactly.";
+
 /// The report.
 pub fn ablation_document(ablated: &Ablated<'_>) -> Document {
-    let mut document = Document::default();
     let found = ablated.ablation;
     let (Some(from), Some(to)) = (found.from, found.to) else {
-        document.paragraph(text!(
+        let same = text!(
             "{} and {} give the same configuration: there is nothing to explain.",
             Text::name(ablated.from),
             Text::name(ablated.to),
-        ));
-        return document;
-    };
-    document.paragraph(title(ablated, from, to));
-    if found.difference == 0.0 {
-        document.paragraph(
-            "The metric is the same: no option makes a difference, unless the differences of several \
-             cancel exactly.",
         );
-        return document;
+        return same.into();
+    };
+    let document = Document::from(title(ablated, from, to));
+    if found.difference == 0.0 {
+        return document.add(NO_DIFFERENCE);
     }
-    if !found.contributions.is_empty() {
-        document.add(table(found));
-    }
-    document.lines(notes(found));
-    document
+    let table = (!found.contributions.is_empty()).then(|| table(found));
+    document.add(table).lines(notes(found))
 }
 
 /// What the table does not say.
@@ -111,10 +107,8 @@ fn table(found: &Ablation) -> Table {
 
 /// The options of a set: `AUDIT: n to y`.
 fn names(changes: &[OptionsChange]) -> Text {
-    let names = changes.iter().take(NAMED_MAX).map(|change| Text::name(name(change)));
-    let more = changes.len().saturating_sub(NAMED_MAX);
-    let more = (more > 0).then(|| format!("{more} more").into());
-    Text::join(names.chain(more), ", ")
+    let names = changes.iter().map(|change| Text::name(name(change)));
+    Text::first(NAMED_MAX, names.collect(), ", ")
 }
 
 /// One option, or a choice by what was and is set.

@@ -4,33 +4,28 @@ use summary::{HzLine, IdleByHz, IdleLoad, Saved};
 use units::PerSecond;
 
 use crate::cells::labelled::Cells;
-use crate::cells::table::section;
 use crate::document::Document;
-use crate::document::list::{Item, List};
+use crate::document::list::List;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Figure, Text, text};
 use crate::number;
 
 /// The tables of all groups of cells; empty without one.
 pub(crate) fn tables(cells: &Cells<'_>) -> Document {
-    let mut tables = Document::default();
-    for group in IdleByHz::of_cells(cells.cells, cells.guests) {
-        tables.append(group_section(&group));
-    }
-    tables
+    let groups = IdleByHz::of_cells(cells.cells, cells.guests);
+    Document::default().add_all(groups.iter().map(section))
 }
 
-fn group_section(group: &IdleByHz) -> Document {
+fn section(group: &IdleByHz) -> Document {
     let (cell, version) = (Text::name(&group.cell), Text::name(&group.version));
     let title = text!("Load of an idle guest by HZ ({} on {})", cell, version);
     let lines = [
         text!("old figures: {}", old_line(&group.old_line)),
         text!("these cells: {}", line(&group.line)),
     ];
-    let mut section = section(title, table(group), "");
-    section.add(List::bullets(lines.map(Item::new).into()));
-    section.detail(limits(group));
-    section
+    Document::section(title, table(group))
+        .add(List::bullets(lines))
+        .add_full(limits(group))
 }
 
 fn table(group: &IdleByHz) -> Table {

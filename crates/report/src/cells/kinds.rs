@@ -184,16 +184,15 @@ const REST: [Kind; 14] = [
 pub(crate) fn sections(rows: &[Row<'_>]) -> Document {
     let is_busy = |row: &Row<'_>| matches!(row.summary, CellSummary::TickCost(_));
     let ticks = if rows.iter().any(is_busy) { &TICKS[..] } else { &[] };
-    let mut sections = Document::default();
-    for kind in ticks.iter().chain(&REST) {
+    let add = |sections: Document, kind: &Kind| {
         let table = table_of(rows, kind.is_short, kind.lines).legend(kind.legend);
         let more = Text::join([kind.more.into(), (kind.note)()], " ");
         let section = section(kind.title, table, more);
-        sections.append(match kind.shown {
-            Importance::Screen => section,
-            Importance::Full => section.only_full(),
-        });
-    }
-    sections.append(programs::programs(rows));
-    sections
+        match kind.shown {
+            Importance::Screen => sections.add(section),
+            Importance::Full => sections.add_full(section),
+        }
+    };
+    let sections = ticks.iter().chain(&REST).fold(Document::default(), add);
+    sections.add(programs::programs(rows))
 }

@@ -7,7 +7,6 @@ use itertools::Itertools;
 use recording::{Cell, Ending, Mode};
 
 use crate::cells::labelled::{LabelledCell, is_unmodified};
-use crate::cells::table::section;
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
@@ -33,25 +32,18 @@ pub(crate) fn legend(cells: &[&LabelledCell<'_>]) -> Document {
     ];
     let shared = Table::terms(shared.into_iter().flatten());
     let about = |cell: &Cell| about(cell, machine.is_some(), workload.is_some());
-    let mut more = Document::default();
-    for table in [shared, descriptions(cells, about)] {
-        if !table.rows.is_empty() {
-            more.add(table);
-        }
-    }
     let kernels = cells.iter().unique_by(|named| &named.kernel);
     let kernels = Table::terms(
         kernels.map(|of| [Text::name(&of.kernel), Text::name(full_name(of.cell))]),
     );
-    let kernels = section("Kernels", kernels, "");
+    let kernels = Document::section("Kernels", kernels);
     let is_clear =
         |named: &&LabelledCell<'_>| full_name(named.cell).contains(&named.kernel);
-    let mut legend = match cells.iter().all(is_clear) {
-        true => kernels.only_full(),
+    let legend = match cells.iter().all(is_clear) {
+        true => Document::default().add_full(kernels),
         false => kernels,
     };
-    legend.append(more.only_full());
-    legend
+    legend.add_full(shared).add_full(descriptions(cells, about))
 }
 
 /// What is special about a cell: workload and machine if they are not common, event source, boot

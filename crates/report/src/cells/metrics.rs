@@ -18,23 +18,23 @@ use crate::number;
 /// The metrics of an experiment.
 pub fn cell_metrics_document(cells: &Cells<'_>) -> Document {
     let all: Vec<&Cell> = cells.cells.iter().filter(|cell| cell.repeat == 1).collect();
-    let mut document = Document::default();
-    document.add(Content::Title(Text::from(cells.experiment)));
-    document.paragraph(cells.about);
-    document.add(kernels(&all));
-    for name in all.iter().map(|cell| &cell.name).unique() {
-        let same: Vec<&Cell> =
-            all.iter().copied().filter(|cell| cell.name == *name).collect();
-        document.heading(Text::name(name));
-        document.paragraph(same.first().map(|cell| about(cell)));
-        document.append(metrics(&same));
-    }
-    document.append(idle_by_hz::tables(cells));
-    document.append(trim::sections(cells));
     let name = |cell: &&'_ Cell| format!("{} on {}", cell.name, cell.asked);
     let names: Vec<_> = all.iter().map(|cell| (*cell, name(cell))).collect();
-    document.append(end(cells, &names, false));
-    document
+    let of_name = |name: &String| {
+        let same = all.iter().copied().filter(|cell| cell.name == *name);
+        let same: Vec<&Cell> = same.collect();
+        Document::default()
+            .heading(Text::name(name))
+            .add(same.first().map(|cell| about(cell)))
+            .add(metrics(&same))
+    };
+    Document::from(Content::Title(Text::from(cells.experiment)))
+        .add(cells.about)
+        .add(kernels(&all))
+        .add_all(all.iter().map(|cell| &cell.name).unique().map(of_name))
+        .add(idle_by_hz::tables(cells))
+        .add(trim::sections(cells))
+        .add(end(cells, &names, false))
 }
 
 /// The image of each kernel.
@@ -47,8 +47,8 @@ fn kernels(cells: &[&Cell]) -> Table {
     table
 }
 
-/// The metrics of the cells of one name; nothing if all are lost.
-fn metrics(cells: &[&Cell]) -> Document {
+/// The metrics of the cells of one name; without a row if all are lost.
+fn metrics(cells: &[&Cell]) -> Table {
     let numbers = |cell: &Cell| {
         let metrics = metrics_of(cell).into_iter();
         metrics.map(|metric| value(&metric.key, number::metric(metric.value))).collect()
@@ -60,11 +60,7 @@ fn metrics(cells: &[&Cell]) -> Document {
     for (_, row) in rows.filter(|(cell, _)| matches!(cell.ending, Ending::Lost { .. })) {
         row.iter_mut().skip(1).for_each(|cell| *cell = "lost".into());
     }
-    let mut document = Document::default();
-    if !table.rows.is_empty() {
-        document.add(table);
-    }
-    document
+    table
 }
 
 /// Workload, machine, boot parameters and settings of a cell.

@@ -31,13 +31,10 @@ type CellProgram<'a> = (&'a Row<'a>, &'a ProgramCost);
 /// The tables of all programs.
 pub(crate) fn programs(rows: &[Row<'_>]) -> Document {
     let all: Vec<CellProgram<'_>> = rows.iter().filter_map(program).collect();
-    let mut programs = Document::default();
-    for own in all.iter().map(name).unique() {
+    Document::default().add_all(all.iter().map(name).unique().map(|own| {
         let same: Vec<_> = all.iter().filter(|one| name(one) == own).copied().collect();
-        programs.append(summary(own, &same));
-        programs.add(entries(&same));
-    }
-    programs
+        summary(own, &same).add(entries(&same))
+    }))
 }
 
 fn program<'a>(row: &'a Row<'a>) -> Option<CellProgram<'a>> {

@@ -154,12 +154,10 @@ pub(crate) fn section(
     table: Table,
     more: impl Into<Text>,
 ) -> Document {
-    if table.rows.is_empty() {
-        return Document::default();
+    match table.is_empty() {
+        true => Document::default(),
+        false => Document::section(title, table).add_full(more.into()),
     }
-    let mut section = Document::section(title, table);
-    section.detail(more);
-    section
 }
 
 /// A count, abbreviated if the table does not fit.

@@ -23,9 +23,7 @@ type Select = fn(&TrimResult) -> &TrimKernel;
 
 /// The sections of all series; empty without one.
 pub(crate) fn sections(cells: &Cells<'_>) -> Document {
-    let mut sections = Document::default();
-    cells.trims().iter().for_each(|trim| sections.append(sections_of(trim)));
-    sections
+    Document::default().add_all(cells.trims().iter().map(sections_of))
 }
 
 fn sections_of(trim: &Trim) -> Document {
@@ -36,18 +34,17 @@ fn sections_of(trim: &Trim) -> Document {
                 instructions of the guest. Small differences of a workload with several processes can \
                 also come from another order of events.";
     let title = text!("Each step alone, compared with {}", Text::name(&trim.base.kernel));
-    let mut sections =
-        section(title, steps_table(trim, alone, values).legend(legend), more);
-    if trim.steps.len() > 1 {
+    let table = steps_table(trim, alone, values).legend(legend);
+    let together = (trim.steps.len() > 1).then(|| {
         let together = steps_table(trim, |step| &step.cumulated, values);
-        sections.append(section("Each step with all steps before it", together, ""));
-        sections.paragraph(verdict(trim));
-    }
-    let title = "Single calls, with each step alone";
-    let mut details = section(title, steps_table(trim, alone, calls), "");
-    details.append(section("Steps", steps(trim), ""));
-    sections.append(details.only_full());
-    sections
+        let title = "Each step with all steps before it";
+        Document::section(title, together).add(verdict(trim))
+    });
+    let calls = steps_table(trim, alone, calls);
+    section(title, table, more)
+        .add(together)
+        .add_full(Document::section("Single calls, with each step alone", calls))
+        .add_full(Document::section("Steps", steps(trim)))
 }
 
 /// A line for the base and for each step.

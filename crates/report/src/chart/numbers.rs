@@ -14,16 +14,9 @@ const ROWS: usize = 500;
 
 /// The numbers of all marks that have one.
 pub(crate) fn numbers(chart: &Chart) -> Document {
-    let mut document = Document::default();
-    for panel in &chart.panels {
-        if let Some(table) = table(panel) {
-            if !panel.title.is_empty() {
-                document.heading(panel.title.clone());
-            }
-            document.add(table);
-        }
-    }
-    document
+    let section =
+        |panel: &Panel| Some(Document::section(panel.title.clone(), table(panel)?));
+    Document::default().add_all(chart.panels.iter().filter_map(section))
 }
 
 /// Each label once, with a number for each series; with one column if no two series have a label in

@@ -32,30 +32,25 @@ pub struct ComparedCells<'a> {
 
 /// The comparison.
 pub fn compared_cells_document(compared: &ComparedCells<'_>) -> Document {
-    let mut document = without_doubts(compared);
-    document.reasons(doubts(compared));
-    document.titled("noisefloor compare")
+    without_doubts(compared).reasons(doubts(compared)).titled("noisefloor compare")
 }
 
 /// The comparison without the doubts about its cells.
 pub(crate) fn without_doubts(compared: &ComparedCells<'_>) -> Document {
-    let mut document = Document::default();
-    document.add(inputs(compared.cells));
-    for (at, comparison) in compared.comparisons.iter().enumerate() {
+    let tables = compared.comparisons.iter().enumerate().map(|(at, comparison)| {
         let name = letter(at + 1);
-        document.heading(format!("{name} compared with A"));
-        document.add(table(&name, comparison).legend(if at == 0 { LEGEND } else { "" }));
-    }
-    let mut details = Document::default();
-    match compared.cells.iter().all(|cell| cell.mode == Mode::Exact) {
-        true => details.paragraph(EXACT),
-        false => document.paragraph(TIMED),
-    }
+        let legend = if at == 0 { LEGEND } else { "" };
+        let table = table(&name, comparison).legend(legend);
+        Document::default().heading(format!("{name} compared with A")).add(table)
+    });
     let metrics = compared.comparisons.iter().flat_map(|one| &one.metrics);
     let keys = metrics.map(|one| one.metric.as_str());
-    details.append(metric_names::glossary(keys));
-    document.append(details.only_full());
-    document
+    let document = Document::from(inputs(compared.cells)).add_all(tables);
+    let document = match compared.cells.iter().all(|cell| cell.mode == Mode::Exact) {
+        true => document.add_full(EXACT),
+        false => document.add(TIMED),
+    };
+    document.add_full(metric_names::glossary(keys))
 }
 
 /// The doubts about the cells.

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use summary::{RunSet, Variants};
 
-use crate::comparisons::{first, letter, number_of};
+use crate::comparisons::letter;
 use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
@@ -43,20 +43,11 @@ impl<'a> Differing<'a> {
 
     /// The keys as a section, each with its value in every set; empty if none differs.
     fn section(&self, title: &str, what: &str) -> Document {
-        let mut values = Document::default();
-        if self.keys.is_empty() {
-            return values;
+        let values = Document::section(title, self.table());
+        match self.keys.len() <= KEYS {
+            true => values,
+            false => Document::default().add_screen(self.sentence(what)).add_full(values),
         }
-        values.heading(title);
-        values.add(self.table());
-        if self.keys.len() <= KEYS {
-            return values;
-        }
-        let mut document = Document::default();
-        document.paragraph(self.sentence(what));
-        document = document.only_screen();
-        document.append(values.only_full());
-        document
     }
 
     fn table(&self) -> Table {
@@ -73,23 +64,22 @@ impl<'a> Differing<'a> {
 
     fn sentence(&self, what: &str) -> Text {
         let labels = self.keys.iter().map(|key| label(key)).collect();
-        let labels = first(NAMED, labels, ", ");
-        text!("{} {} differ: {}.", number_of(self.keys.len()), what, labels)
+        let labels = Text::first(NAMED, labels, ", ");
+        text!("{} {} differ: {}.", self.keys.len(), what, labels)
     }
 }
 
 /// The facts and the parameters that differ.
 pub(crate) fn differing(sets: &[RunSet]) -> Document {
-    let mut document = Differing::facts(sets).section("Facts that differ", "facts");
-    if document.is_empty() {
-        document.paragraph(
-            "No fact differs: the same kernel, machine and settings, as far as known",
-        );
-    }
+    let facts = Differing::facts(sets).section("Facts that differ", "facts");
+    let facts = match facts.is_empty() {
+        true => "No fact differs: the same kernel, machine and settings, as far as known"
+            .into(),
+        false => facts,
+    };
     let (title, what) =
         ("Parameters of the measurement that differ", "parameters of the measurement");
-    document.append(Differing::parameters(sets).section(title, what));
-    document
+    facts.add(Differing::parameters(sets).section(title, what))
 }
 
 /// A fact's group and name, or a parameter's name, in words.
@@ -106,7 +96,7 @@ pub(crate) fn label(key: &str) -> Text {
 
 /// A value in words: a name, because any part of it may be one.
 pub(crate) fn words(key: &str, value: &Value) -> Text {
-    let one = |value: &Value| Text::name(value::words(key, value));
+    let one = |value: &Value| Text::name(value::words(key, value).to_string());
     match value.as_array() {
         Some(list) if key == "boot.inert" && !list.is_empty() => {
             let each = list.iter().map(|inert| one(&Value::Array(vec![inert.clone()])));

@@ -9,7 +9,6 @@ use stats::{Stretch, Unit};
 
 use crate::comparisons::differing::{label, words};
 use crate::comparisons::quantities::more;
-use crate::comparisons::{counted, first};
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
@@ -21,6 +20,8 @@ const CHANGES: usize = 12;
 const FACTS: usize = 6;
 /// The length of a date in a time.
 const DATE: usize = "2026-11-26".len();
+const LEGEND: &str = "Medians of the worst CPU's values. A series is divided where Pettitt's test finds a \
+    change.";
 
 /// The history of a kind of measurement on a machine.
 #[derive(Debug, Clone, Serialize)]
@@ -75,56 +76,46 @@ pub struct FactsChange {
 /// The history.
 pub fn history_document(history: &HistoryReport) -> Document {
     let entries = history.metrics.iter().map(|metric| metric.entries.len()).max();
-    let mut document = Document::default();
-    document.heading(text!(
+    let title = text!(
         "History of {} on {}: {}",
         Text::name(&history.kind),
         Text::name(&history.machine),
-        counted(entries.unwrap_or(0), "entry", "entries")
-    ));
-    for (at, metric) in history.metrics.iter().enumerate() {
-        document.heading(metric_names::name(&metric.metric));
-        let legend = match at {
-            0 => {
-                "Medians of the worst CPU's values. A series is divided where Pettitt's test finds a \
-                 change."
-            }
-            _ => "",
-        };
-        document.add(table(metric).legend(legend));
-    }
-    document.append(changes(&history.changes));
-    let mut method = Document::default();
-    method.paragraph(
-        "A series without a change is divided with a probability of 5 % at most.",
+        number::counted(entries.unwrap_or(0) as u64, "entry")
     );
+    let metrics = history.metrics.iter().enumerate().map(|(at, metric)| {
+        let legend = if at == 0 { LEGEND } else { "" };
+        Document::section(
+            metric_names::name(&metric.metric),
+            table(metric).legend(legend),
+        )
+    });
     let keys = history.metrics.iter().map(|one| one.metric.as_str());
-    method.append(metric_names::glossary(keys));
-    document.append(method.only_full());
-    document.titled("noisefloor history")
+    Document::default()
+        .heading(title)
+        .add_all(metrics)
+        .add(changes(&history.changes))
+        .add_full(
+            "A series without a change is divided with a probability of 5 % at most.",
+        )
+        .add_full(metric_names::glossary(keys))
+        .titled("noisefloor history")
 }
 
 /// The parts of a metric between its change points.
 fn table(metric: &MetricHistory) -> Table {
-    let [from, to] = ["from", "to"].map(Column::words);
-    let numbers = ["entries", "median", "change"].map(Column::number);
-    let mut table = Table::new([from, to].into_iter().chain(numbers));
     let taken =
         |at: usize| date(metric.entries.get(at).map_or("", |entry| entry.taken.as_str()));
-    let mut before = None;
-    for stretch in &metric.stretches {
-        let length = u64::try_from(stretch.end - stretch.begin).unwrap_or(u64::MAX);
-        let change = before.and_then(|before| stretch.change_since(before));
-        table.row([
-            taken(stretch.begin),
-            taken(stretch.end.saturating_sub(1)),
-            number::count(length).into(),
-            number::in_unit(stretch.median, metric.unit).into(),
-            change.map(number::change).into(),
-        ]);
-        before = Some(stretch);
-    }
-    table
+    let before = std::iter::once(None).chain(metric.stretches.iter().map(Some));
+    let all: Vec<_> = metric.stretches.iter().zip(before).collect();
+    Table::of(&all)
+        .column(Column::words("from"), |(part, _)| taken(part.begin))
+        .column(Column::words("to"), |(part, _)| taken(part.end.saturating_sub(1)))
+        .number("entries", |(part, _)| part.end - part.begin)
+        .number("median", |(part, _)| number::in_unit(part.median, metric.unit))
+        .number("change", |(part, before)| {
+            before.and_then(|before| part.change_since(before)).map(number::change)
+        })
+        .table
 }
 
 fn date(taken: &str) -> Text {
@@ -134,11 +125,8 @@ fn date(taken: &str) -> Text {
 /// What changed in the kernel and its settings.
 fn changes(changes: &[FactsChange]) -> Document {
     if changes.is_empty() {
-        let mut document = Document::default();
-        document.paragraph(
-            "No fact has changed: the same kernel and settings, as far as known",
-        );
-        return document;
+        return "No fact has changed: the same kernel and settings, as far as known"
+            .into();
     }
     let left_out = changes.len().saturating_sub(CHANGES);
     let fact = |(key, values): (&String, &[Option<Value>; 2])| {
@@ -148,7 +136,7 @@ fn changes(changes: &[FactsChange]) -> Document {
         text!("{}: {} -> {}", label(key), old, new)
     };
     let row = |change: &FactsChange| {
-        let facts = first(FACTS, change.facts.iter().map(fact).collect(), "; ");
+        let facts = Text::first(FACTS, change.facts.iter().map(fact).collect(), "; ");
         let facts = text!("entry {}: {}", change.id.to_string(), facts);
         [date(&change.taken), facts]
     };

@@ -2,7 +2,6 @@
 
 use summary::Quantity;
 
-use crate::comparisons::number_of;
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
@@ -52,8 +51,6 @@ pub(crate) fn culprits(table: Table, left_out: usize) -> Document {
 pub(crate) fn more(left_out: usize, words: &str) -> Text {
     match left_out {
         0 => Text::default(),
-        more => {
-            text!("{} {}: see {}", number_of(more), words, Text::command("--json"))
-        }
+        more => text!("{} {}: see {}", more, words, Text::command("--json")),
     }
 }

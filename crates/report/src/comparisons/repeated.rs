@@ -20,6 +20,10 @@ use crate::{metric_names, number};
 
 /// The number of listed metrics of a set.
 const METRICS: usize = 24;
+const LEGEND: &str = "The true median is between \"from\" and \"to\" (95 %, from 6 runs on). \"spread\": \
+    half the difference of the quartiles, in percent of the median.";
+const BOUNDS: &str = "The bounds of a median are two of the values (order statistics), and the true \
+    median is between them with a probability of at least 95 %.";
 
 /// Repeated runs of a measurement, in one set for each variant of the settings.
 #[derive(Debug, Clone, Copy)]
@@ -42,45 +46,33 @@ pub struct RepeatedRuns<'a> {
 
 /// The sets.
 pub fn repeated_document(repeated: &RepeatedRuns<'_>) -> Document {
-    let mut document = Document::default();
-    for (at, set) in repeated.sets.iter().enumerate() {
-        document.append(section(repeated, at, set));
-    }
-    document.append(to_compare(repeated.folders));
-    document.append(method(repeated).only_full());
-    document.reasons(doubts(repeated.doubts, repeated.sets));
-    document
+    let sets = repeated.sets.iter().enumerate();
+    Document::default()
+        .add_all(sets.map(|(at, set)| section(repeated, at, set)))
+        .add(to_compare(repeated.folders))
+        .add_full(method(repeated))
+        .reasons(doubts(repeated.doubts, repeated.sets))
 }
 
 /// A set.
 fn section(repeated: &RepeatedRuns<'_>, at: usize, set: &RunSet) -> Document {
-    let mut document = Document::default();
     let measurement = Text::command(repeated.measurement);
     let title = text!("{} of {}{}", runs(set), measurement, taken(set));
-    document.heading(match repeated.variants {
+    let title = match repeated.variants {
         [_] => title,
         variants => text!("{}  {}: {}", letter(at), Text::name(&variants[at]), title),
-    });
-    if let (Some(folder), Some(known)) =
-        (repeated.folders.get(at), repeated.known.get(at))
-    {
-        let beside = match known {
-            0 => Text::default(),
-            known => text!(" beside {} from before", *known),
-        };
-        document.paragraph(text!("Saved in {}{}", Text::name(folder), beside));
-    }
-    let spreads = set.spreads();
-    let legend = match at {
-        0 => {
-            "The true median is between \"from\" and \"to\" (95 %, from 6 runs on). \"spread\": half \
-             the difference of the quartiles, in percent of the median."
-        }
-        _ => "",
     };
-    document.add(metrics(&spreads).legend(legend));
-    document.append(culprits(&set.culprit_spreads()).only_full());
-    document
+    let saved = repeated.folders.get(at).zip(repeated.known.get(at));
+    let saved = saved.map(|(folder, known)| {
+        let beside = (*known > 0).then(|| text!(" beside {} from before", *known));
+        text!("Saved in {}{}", Text::name(folder), beside)
+    });
+    let legend = if at == 0 { LEGEND } else { "" };
+    Document::default()
+        .heading(title)
+        .add(saved)
+        .add(metrics(&set.spreads()).legend(legend))
+        .add_full(culprits(&set.culprit_spreads()))
 }
 
 fn metrics(spreads: &[RunSpread]) -> Table {
@@ -116,35 +108,27 @@ fn culprits(spreads: &[RunSpread]) -> Document {
 }
 
 fn method(repeated: &RepeatedRuns<'_>) -> Document {
-    let mut document = Document::default();
-    document.paragraph(
-        "The bounds of a median are two of the values (order statistics), and the true median is \
-         between them with a probability of at least 95 %.",
-    );
-    if repeated.sets.len() > 1 {
-        document.paragraph(text!(
+    let order = (repeated.sets.len() > 1).then(|| {
+        text!(
             "The variants took turns in balanced random order ({}).",
             Text::command(format!("--seed {}", repeated.seed))
-        ));
-    }
+        )
+    });
     let spreads: Vec<RunSpread> =
         repeated.sets.iter().flat_map(RunSet::spreads).collect();
     let keys = spreads.iter().filter_map(|one| one.quantity.metric());
-    document.append(metric_names::glossary(keys));
-    document
+    Document::from(BOUNDS).add(order).add(metric_names::glossary(keys))
 }
 
-/// The command that compares the sets; empty if they are not saved.
-fn to_compare(folders: &[String]) -> Document {
+/// The command that compares the sets; nothing if they are not saved.
+fn to_compare(folders: &[String]) -> Option<List> {
     let (what, folders) = match folders {
-        [] => return Document::default(),
+        [] => return None,
         [one] => ("To compare with another set:", format!("{one} DIR")),
         several => ("To compare:", several.join(" ")),
     };
-    let item = Item::new(what).command(format!("noisefloor compare {folders}"));
-    let mut document = Document::default();
-    document.add(List::lines(vec![item]));
-    document
+    let command = format!("noisefloor compare {folders}");
+    Some(List::lines([Item::new(what).command(command)]))
 }
 
 #[derive(Serialize)]

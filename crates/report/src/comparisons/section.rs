@@ -5,9 +5,9 @@ use summary::{Compared, Comparison};
 use units::{CpuSet, Ppm};
 
 use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::letter;
 use crate::comparisons::quantities::{self, CULPRITS};
 use crate::comparisons::verdict::{of_culprit, verdict};
-use crate::comparisons::{counted, first, letter, number_of};
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
@@ -25,33 +25,36 @@ pub(crate) fn section(
     comparison: &Comparison,
 ) -> Document {
     let name = letter(other);
-    let mut document = Document::default();
-    document.heading(format!("{name} compared with A"));
     let legend = if other == 1 { legend(compared.smallest) } else { Text::default() };
-    match metrics(&name, &comparison.metrics) {
-        none if none.rows.is_empty() => {
-            document.paragraph(none.rest);
-            document.paragraph(legend);
+    let metrics: Document = match metrics(&name, &comparison.metrics) {
+        none if none.rows.is_empty() => Document::from(none.rest).add(legend),
+        table => table.legend(legend).into(),
+    };
+    let causes: Document = match comparison.culprits.is_empty() {
+        false => Document::default()
+            .add_screen(changed_culprits(&name, &comparison.culprits))
+            .add_full(culprits(&name, comparison)),
+        true if [0, other].iter().any(|set| compared.sets[*set].is_traced()) => {
+            "Causes are not compared: single events were traced in one of both only."
+                .into()
         }
-        table => document.add(table.legend(legend)),
-    }
+        true => Document::default(),
+    };
+    Document::default()
+        .heading(format!("{name} compared with A"))
+        .add(metrics)
+        .add_all(not_compared(&name, comparison))
+        .add(causes)
+}
+
+/// Sentences about the CPUs that only one of both sets has.
+fn not_compared(other: &str, comparison: &Comparison) -> impl Iterator<Item = Text> {
     let has_cpus = comparison.metrics.iter().any(|one| one.quantity.cpu().is_some());
-    for (set, cpus) in ["A", &name].into_iter().zip(&comparison.only_in) {
-        if has_cpus && !cpus.is_empty() {
-            let cpus: CpuSet = cpus.iter().copied().collect();
-            let only = text!("Not compared: CPUs {}, which only {} has.", &cpus, set);
-            document.paragraph(only);
-        }
-    }
-    if !comparison.culprits.is_empty() {
-        document.append(changed_culprits(&name, &comparison.culprits).only_screen());
-        document.append(culprits(&name, comparison).only_full());
-    } else if [0, other].iter().any(|set| compared.sets[*set].is_traced()) {
-        document.paragraph(
-            "Causes are not compared: single events were traced in one of both only.",
-        );
-    }
-    document
+    let only = ["A", other].into_iter().zip(&comparison.only_in);
+    only.filter(move |(_, cpus)| has_cpus && !cpus.is_empty()).map(|(set, cpus)| {
+        let cpus: CpuSet = cpus.iter().copied().collect();
+        text!("Not compared: CPUs {}, which only {} has.", &cpus, set)
+    })
 }
 
 fn legend(smallest: Ppm) -> Text {
@@ -103,23 +106,19 @@ fn rest(all: &[Compared], listed: usize) -> Text {
         ),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts = counts.map(|(count, what)| text!("{} {}", number_of(*count), *what));
+    let counts = counts.map(|(count, what)| text!("{} {}", *count, *what));
     let counts = Text::join(counts, ", ");
     text!("Other metrics (see {}): {}.", Text::command("--json"), counts)
 }
 
 /// The largest sources of noise that differ, in a sentence.
-fn changed_culprits(letter: &str, all: &[Compared]) -> Document {
+fn changed_culprits(letter: &str, all: &[Compared]) -> Option<Text> {
     let differing = all.iter().filter(|one| one.is_difference()).filter_map(|one| {
         let (_, name) = one.quantity.culprit()?;
         Some(text!("{} ({})", Text::name(name), of_culprit(letter, one)))
     });
-    let named = first(NAMED, differing.collect(), ", ");
-    let mut document = Document::default();
-    if !named.is_empty() {
-        document.paragraph(text!("Sources of noise that differ: {}.", named));
-    }
-    document
+    let named = Text::first(NAMED, differing.collect(), ", ");
+    (!named.is_empty()).then(|| text!("Sources of noise that differ: {}.", named))
 }
 
 /// The share of their time that all CPUs lost to each culprit.
@@ -135,13 +134,10 @@ fn culprits(other: &str, comparison: &Comparison) -> Document {
         (&one.quantity, [base, center, of_culprit(other, one)])
     });
     let table = quantities::table(columns, rows);
-    let mut document = quantities::culprits(table, all.len() - listed.len());
-    if let small @ 1.. = comparison.small_culprits {
-        let sources = counted(small, "source", "sources");
-        document.paragraph(text!(
-            "{} with less than 1 % of the noise: not compared",
-            sources
-        ));
-    }
-    document
+    let small = comparison.small_culprits;
+    let small = (small > 0).then(|| {
+        let sources = number::counted(small as u64, "source");
+        text!("{} with less than 1 % of the noise: not compared", sources)
+    });
+    quantities::culprits(table, all.len() - listed.len()).add(small)
 }

@@ -10,7 +10,7 @@ use crate::comparisons::compared_sets::ComparedSets;
 use crate::comparisons::differing::{Differing, differing};
 use crate::comparisons::doubts::doubts;
 use crate::comparisons::section::section;
-use crate::comparisons::{letter, number_of, runs, taken};
+use crate::comparisons::{letter, runs, taken};
 use crate::document::Document;
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
@@ -19,22 +19,20 @@ use crate::{metric_names, number};
 
 /// The comparison.
 pub fn compared_sets_document(compared: &ComparedSets<'_>) -> Document {
-    let mut document = without_doubts(compared);
-    document.reasons(doubts(&[], compared.sets));
-    document.titled("noisefloor compare")
+    without_doubts(compared)
+        .reasons(doubts(&[], compared.sets))
+        .titled("noisefloor compare")
 }
 
 /// The comparison without the doubts about its sets.
 pub(crate) fn without_doubts(compared: &ComparedSets<'_>) -> Document {
-    let mut document = Document::default();
-    document.add(sets(compared));
-    document.append(differing(compared.sets));
-    for (at, comparison) in compared.comparisons.iter().enumerate() {
-        document.append(section(compared, at + 1, comparison));
-    }
-    document.paragraph(single_runs(compared));
-    document.append(method(compared).only_full());
-    document
+    let others = compared.comparisons.iter().zip(1..);
+    let sections = others.map(|(comparison, other)| section(compared, other, comparison));
+    Document::from(sets(compared))
+        .add(differing(compared.sets))
+        .add_all(sections)
+        .add(single_runs(compared))
+        .add_full(method(compared))
 }
 
 /// One row for each set: its name, its runs, and when they were taken.
@@ -80,20 +78,18 @@ fn method(compared: &ComparedSets<'_>) -> Document {
     let of = if block(compared).is_some() { "blocks" } else { "runs" };
     let each = compared.comparisons.iter();
     let all: usize = each.map(|one| one.metrics.len() + one.culprits.len()).sum();
-    let mut document = Document::default();
-    document.paragraph(text!(
+    let method = text!(
         "Values are medians of the {}, or means of values that are mostly 0. A difference is the \
          median of the differences of all pairs (Hodges-Lehmann), or that of the means; the \
          interval contains the true one with a probability of 95 % (bootstrap). \"lower\" and \
          \"higher\" follow from Mann-Whitney tests; of all differences that are reported among \
          these {} comparisons, at most 5 % are false on average (Benjamini-Hochberg).",
         of,
-        number_of(all)
-    ));
+        all
+    );
     let metrics = compared.comparisons.iter().flat_map(|one| &one.metrics);
-    document
-        .append(metric_names::glossary(metrics.filter_map(|one| one.quantity.metric())));
-    document
+    let keys = metrics.filter_map(|one| one.quantity.metric());
+    Document::from(method).add(metric_names::glossary(keys))
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use crate::comparisons::compared_sets::ComparedSets;
 use crate::comparisons::doubts::doubts;
 use crate::comparisons::sets::{SetsJson, without_doubts};
 use crate::document::Document;
-use crate::document::list::{Item, List};
+use crate::document::list::List;
 use crate::document::text::{Text, text};
 use crate::json::object::object;
 
@@ -34,22 +34,17 @@ pub struct TriedSettings<'a> {
 
 /// Tried settings.
 pub fn tried_document(tried: &TriedSettings<'_>) -> Document {
-    let mut document = without_doubts(&tried.compared);
-    document.detail(text!(
+    let order = text!(
         "The runs took turns in balanced random order ({}); the settings were restored after each.",
         Text::command(format!("--seed {}", tried.seed))
-    ));
-    document.paragraph(verdict(tried));
-    let lasting = lasting(tried.better_settings);
-    let item =
-        |way: LastingJson| Item::new(text!("{}: {}", way.place, Text::command(way.text)));
-    let lasting: Vec<Item> = lasting.map(item).collect();
-    if !lasting.is_empty() {
-        document.heading("To make it last");
-        document.add(List::bullets(lasting));
-    }
-    document.reasons(doubts(tried.doubts, tried.compared.sets));
-    document
+    );
+    let way = |way: LastingJson| text!("{}: {}", way.place, Text::command(way.text));
+    let lasting = List::bullets(lasting(tried.better_settings).map(way));
+    without_doubts(&tried.compared)
+        .add_full(order)
+        .add(verdict(tried))
+        .add(Document::section("To make it last", lasting))
+        .reasons(doubts(tried.doubts, tried.compared.sets))
 }
 
 /// Which settings are better, and what was done with them.

@@ -154,12 +154,12 @@ fn content() -> impl Strategy<Value = Content> {
 /// Any document.
 pub(crate) fn document() -> impl Strategy<Value = Document> {
     vec((any::<bool>(), content()), 0..6).prop_map(|blocks| {
-        let mut document = Document::default();
-        for (is_full, content) in blocks {
-            let mut one = Document::default();
-            one.add(content);
-            document.append(if is_full { one.only_full() } else { one });
-        }
+        let add = |document: Document, (is_full, content): (bool, Content)| match is_full
+        {
+            true => document.add_full(content),
+            false => document.add(content),
+        };
+        let document = blocks.into_iter().fold(Document::default(), add);
         debug_assert!(document.shown(Importance::Full).count() == document.blocks.len());
         document
     })

@@ -30,19 +30,23 @@ pub(crate) struct Item {
 }
 
 impl List {
+    fn of(lead: Lead, items: impl IntoIterator<Item: Into<Item>>) -> Self {
+        Self { lead, items: items.into_iter().map(Into::into).collect() }
+    }
+
     /// Lines without a mark.
-    pub(crate) fn lines(items: Vec<Item>) -> Self {
-        Self { lead: Lead::None, items }
+    pub(crate) fn lines(items: impl IntoIterator<Item: Into<Item>>) -> Self {
+        Self::of(Lead::None, items)
     }
 
     /// Items with a mark each.
-    pub(crate) fn bullets(items: Vec<Item>) -> Self {
-        Self { lead: Lead::Bullet, items }
+    pub(crate) fn bullets(items: impl IntoIterator<Item: Into<Item>>) -> Self {
+        Self::of(Lead::Bullet, items)
     }
 
     /// Numbered items.
-    pub(crate) fn numbered(items: Vec<Item>) -> Self {
-        Self { lead: Lead::Number, items }
+    pub(crate) fn numbered(items: impl IntoIterator<Item: Into<Item>>) -> Self {
+        Self::of(Lead::Number, items)
     }
 }
 

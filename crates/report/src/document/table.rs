@@ -181,6 +181,11 @@ impl Table {
         Self { rest: rest.into(), ..self }
     }
 
+    /// Whether there is nothing to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.rest.is_empty()
+    }
+
     /// Whether any column has a heading.
     pub(crate) fn has_head(&self) -> bool {
         self.columns.iter().any(|column| column.heads().next().is_some())

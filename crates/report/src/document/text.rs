@@ -99,6 +99,13 @@ impl Text {
         all
     }
 
+    /// The first `most` of the texts, and the number of the others.
+    pub(crate) fn first(most: usize, mut texts: Vec<Text>, between: &str) -> Self {
+        let others = texts.split_off(most.min(texts.len())).len();
+        texts.extend((others > 0).then(|| text!("{} more", others.to_string())));
+        Self::join(texts, between)
+    }
+
     /// Whether it has no character.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

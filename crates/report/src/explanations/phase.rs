@@ -30,18 +30,18 @@ pub(crate) fn title(whole: &WholePhase<'_>) -> String {
 /// The instructions of a whole phase by entry and by function.
 pub fn phase_document(phase: &WholePhase<'_>) -> Document {
     let explanation = phase.explanation();
-    let mut document = Document::default();
-    document.paragraph(Text::name(cell(phase)));
-    document.paragraph(headline(phase, &explanation));
+    let mut document = Document::default()
+        .add(Text::name(cell(phase)))
+        .add(headline(phase, &explanation));
     let legend = "In instructions. Interrupts are listed apart from the code that they \
                   interrupted.";
-    document.add(entries(&explanation).legend(legend));
+    document = document.add(entries(&explanation).legend(legend));
     let totals = match phase.has_callers() {
         true => "\"total\": including all functions that it called.",
         false => "Callers are not recorded in a program's cell.",
     };
     let legend = format!("\"self\": in the function itself; these add up. {totals}");
-    document.add_full(functions(&explanation.explanation).legend(legend));
+    document = document.add_full(functions(&explanation.explanation).legend(legend));
     document
 }
 

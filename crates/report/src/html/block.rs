@@ -35,6 +35,8 @@ impl Blocks {
             Content::Chart(chart) => self.figure(chart),
             Content::Verbatim(lines) if lines.is_empty() => String::new(),
             Content::Verbatim(lines) => verbatim(lines),
+            // A page has all of it elsewhere.
+            Content::Fitted(_) | Content::Footer(_) => String::new(),
         }
     }
 

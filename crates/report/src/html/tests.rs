@@ -15,35 +15,29 @@ use crate::number;
 /// A report with each kind of block, and hostile names.
 pub(crate) fn report() -> Document {
     let hostile = Text::name("<b>\"&\x1b[2J]]>");
-    let mut document = Document::default();
-    document.paragraph(text!(
-        "CPU 1 lost {} of its time to {}.",
-        number::share(units::Ppm::new(2_000.0)),
-        hostile.clone()
-    ));
-    document.lines(["One line.", "Another line."].map(Text::from));
-    document.heading("Sources of noise");
-    document.add(sources(hostile.clone()));
-    document.reasons(["10 s are short".into(), text!("{} began late", hostile.clone())]);
-    let mut full = Document::default();
-    full.paragraph(text!(
-        "Set {} before.",
-        Text::command("kernel.sched_rt_runtime_us=-1")
-    ));
-    full.heading("Time by length");
-    full.add(bars());
-    full.heading("Machine");
-    full.add(machine(hostile));
-    full.add(Content::Verbatim("/proc/interrupts\n\tLOC: <1>\n".to_owned()));
-    document.append(full.only_full());
-    document.heading("Findings, each with the next command to run");
     let step =
         Item::new(text!("The tick stops on idle CPUs ({}).", Text::command("nohz=on")));
     let step =
         step.and("It is not needed there.").command("sudo noisefloor check -c '0 1'");
-    document.add(List::numbered(vec![step, Item::new("Run it for longer.")]));
-    document.add(List::bullets(vec![Item::new("A log:").verbatim("/var/log/<x>.json")]));
-    document
+    let full = Document::from(text!(
+        "Set {} before.",
+        Text::command("kernel.sched_rt_runtime_us=-1")
+    ))
+    .add(Document::section("Time by length", bars()))
+    .add(Document::section("Machine", machine(hostile.clone())))
+    .add(Content::Verbatim("/proc/interrupts\n\tLOC: <1>\n".to_owned()));
+    Document::from(text!(
+        "CPU 1 lost {} of its time to {}.",
+        units::Ppm::new(2_000.0),
+        hostile.clone()
+    ))
+    .lines(["One line.", "Another line."].map(Text::from))
+    .add(Document::section("Sources of noise", sources(hostile.clone())))
+    .reasons(["10 s are short".into(), text!("{} began late", hostile)])
+    .add_full(full)
+    .heading("Findings, each with the next command to run")
+    .add(List::numbered([step, Item::new("Run it for longer.")]))
+    .add(List::bullets([Item::new("A log:").verbatim("/var/log/<x>.json")]))
 }
 
 fn sources(hostile: Text) -> Table {
@@ -134,16 +128,10 @@ fn of_all_blocks() {
 #[test]
 fn of_a_short_form() {
     let part = |sentences: &[&str]| {
-        let mut part = Document::default();
-        part.heading("What to do");
-        sentences.iter().for_each(|sentence| part.paragraph(*sentence));
-        part
+        Document::default().heading("What to do").add_all(sentences.iter().copied())
     };
     let of = |short: &[&str], full: &[&str]| {
-        let mut document = Document::default();
-        document.append(part(short).only_screen());
-        document.append(part(full).only_full());
-        page("Check", &document)
+        page("Check", &Document::default().add_screen(part(short)).add_full(part(full)))
     };
     let same = of(&["One.", "Two."], &["One.", "Two."]);
     assert_eq!((same.matches("<p>").count(), same.matches("What to do").count()), (2, 1));
@@ -165,7 +153,7 @@ fn paragraphs(document: &Document) -> Vec<String> {
         Content::Title(text) | Content::Paragraph(text) | Content::Heading(text) => {
             vec![inline(text)]
         }
-        Content::Chart(_) => Vec::new(),
+        Content::Chart(_) | Content::Fitted(_) | Content::Footer(_) => Vec::new(),
         Content::Doubts(doubts) => doubts.iter().map(inline).collect(),
         Content::List(list) => list
             .items

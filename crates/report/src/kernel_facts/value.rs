@@ -23,8 +23,8 @@ pub(crate) fn label(name: &str) -> String {
 }
 
 /// The value in words, in one line.
-pub(crate) fn words(key: &str, value: &Value) -> String {
-    Text::join(lines(key, value), "; ").to_string()
+pub(crate) fn words(key: &str, value: &Value) -> Text {
+    Text::join(lines(key, value), "; ")
 }
 
 /// The value in words: of a list of sentences a text for each.
@@ -62,7 +62,10 @@ fn special(key: &str, value: &Value) -> Option<Text> {
             let all = value.as_array()?.iter().map(|parameter| plain(key, parameter));
             Some(Text::join(all, " ")).filter(|all| !all.is_empty())?
         }
-        "virt.hypervisor" if value.is_null() => "none (bare metal)".into(),
+        "virt.hypervisor" => match value.as_str() {
+            Some(name) => hypervisor(name),
+            None => "none (bare metal)".into(),
+        },
         "cpus.cores" | "cpus.packages" | "cpus.nodes" => {
             items(value.as_array()?.iter().map(|cpus| plain(key, cpus)), " | ")
         }
@@ -79,23 +82,17 @@ fn explained(key: &str, word: &str) -> Option<&'static str> {
         ("tick.mode", "full") => {
             "full: stops on idle CPUs, and on nohz_full CPUs with one task"
         }
-        ("preempt.model", model) => return preemption(model),
+        ("preempt.model", "none") => "none: kernel code is not preempted",
+        ("preempt.model", "voluntary") => "voluntary: at explicit preemption points",
+        ("preempt.model", "lazy") => {
+            "lazy: real-time tasks at once, others at the next tick"
+        }
+        ("preempt.model", "full") => "full: at once, except in critical sections",
+        ("preempt.model", "rt") => "rt: at once, even in most critical sections",
         ("preempt.chosen", "static") => "static: fixed at build time",
         ("preempt.chosen", "default") => "default: set by the kernel configuration",
         ("preempt.chosen", "boot") => "boot: preempt= on the command line",
         ("preempt.chosen", "run_time") => "run time: set in debugfs",
-        _ => return None,
-    })
-}
-
-/// The preemption model, with an explanation.
-pub(crate) fn preemption(model: &str) -> Option<&'static str> {
-    Some(match model {
-        "none" => "none: kernel code is not preempted",
-        "voluntary" => "voluntary: at explicit preemption points",
-        "lazy" => "lazy: real-time tasks at once, others at the next tick",
-        "full" => "full: at once, except in critical sections",
-        "rt" => "rt: at once, even in most critical sections",
         _ => return None,
     })
 }
@@ -134,7 +131,7 @@ fn quantity(key: &str, number: u64) -> Figure {
 fn idle_state(state: &Value) -> Text {
     let name = state.get("name").and_then(Value::as_str).unwrap_or(number::UNKNOWN);
     let latency = state.get("latency_us").and_then(Value::as_u64);
-    let exit = number::known(latency.map(|us| Nanos::from_micros(us)));
+    let exit = number::known(latency.map(Nanos::from_micros));
     let is_off = state.get("disabled").and_then(Value::as_bool) == Some(true);
     let off = if is_off { ", disabled" } else { "" };
     text!("{} (exit latency {}{})", Text::name(name), exit, off)
@@ -162,8 +159,8 @@ fn shown(items: impl ExactSizeIterator<Item = Text>) -> Vec<Text> {
 }
 
 /// A hypervisor's name in a sentence.
-pub(crate) fn hypervisor(name: &str) -> &str {
-    if name == "unnamed" { "an unnamed hypervisor" } else { name }
+pub(crate) fn hypervisor(name: &str) -> Text {
+    Text::name(if name == "unnamed" { "an unnamed hypervisor" } else { name })
 }
 
 #[cfg(test)]
@@ -200,7 +197,7 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let cores: Vec<String> = (0..128).map(|n| format!("{n},{}", n + 128)).collect();
-        let text = words("cpus.cores", &json!(cores));
+        let text = words("cpus.cores", &json!(cores)).to_string();
         assert!(text.starts_with("0,128 | 1,129 | "), "{text}");
         assert!(text.ends_with("and 112 more (see --json)"), "{text}");
     }

@@ -9,15 +9,16 @@ use crate::document::text::{Text, text};
 use crate::number;
 
 pub(crate) fn calls(series: &CallsSeries, summary: &CallsSummary) -> Document {
-    let mut document = Document::default();
-    document.paragraph(text!(
+    let mut document = Document::default()
+.add(text!(
         "Duration of requests to the kernel on CPU {}, from the start of one repeat to the start \
          of the next",
         summary.cpu
-    ));
-    document.add(durations(summary));
+    ))
+.add(durations(summary));
     let calls = series.calls.iter().map(|times| times.call);
-    document.add_full(Table::terms(calls.map(|call| [call.name(), description(call)])));
+    document = document
+        .add_full(Table::terms(calls.map(|call| [call.name(), description(call)])));
     document
 }
 
@@ -27,7 +28,7 @@ fn durations(summary: &CallsSummary) -> Table {
         .number("repeats", |call| call.repeats)
         .numbers(["min", "median", "p99", "max"], |call| {
             let step = call.step_ns;
-            [step.min, step.p50, step.p99, step.max].map(|ns| number::any(ns))
+            [step.min, step.p50, step.p99, step.max].map(number::any)
         })
         .table
         .legend("Each duration includes reading the clock.")

@@ -1,7 +1,7 @@
 //! The report of `check`: the verdict, OS noise of each CPU, its sources, and what to do; with
 //! `--full` also kernel settings, all sources, and findings with the next command to run.
 //!
-//! The default is one screen: 24 lines of 80 columns, if the CPUs are few.
+//! The default is one screen of 80 columns, if the CPUs are few.
 
 pub(crate) mod actions;
 pub(crate) mod findings;
@@ -15,9 +15,9 @@ use facts::Facts;
 use recording::{CheckSeries, CheckSpec, Doubt, Recording};
 use summary::CheckSummary;
 
-use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
+use crate::document::{Content, Document};
 use crate::measurements::check::actions::{actions, to_do};
 use crate::measurements::check::findings::{FindingText, findings};
 use crate::measurements::check::machine::machine;
@@ -28,23 +28,15 @@ use crate::measurements::check::verdict::{details, verdict};
 /// The number of listed CPUs on one screen: all of them, or of more those that lost most.
 const CPUS: usize = 8;
 const WORST_CPUS: usize = 5;
-/// The number of listed sources and actions; fewer on one screen, if there are many CPUs.
+/// The number of listed sources.
 const SOURCES: usize = 6;
-const ACTIONS: usize = 3;
-/// The lines of one screen that CPUs, sources, actions and doubts share. The other ten are those of
-/// the verdict (three), two heads, four empty lines, and the last line.
-const LINES: usize = 14;
-/// What a table of sources takes besides its rows: a head and an empty line.
-const HEAD: usize = 2;
-/// The lines of the sentence that there are no actions.
-const SENTENCE: usize = 2;
+/// The numbers of sources and of actions on one screen, of which the first that have room are listed.
+const ON_SCREEN: [(usize, usize); 7] =
+    [(6, 3), (5, 3), (4, 3), (3, 3), (3, 2), (3, 1), (2, 1)];
 /// A longer doubt is not quoted on one screen.
 const DOUBT: usize = 130;
 /// So many kinds of doubts are named.
 const KINDS: usize = 4;
-/// The width of a screen, and that of its list items.
-const WIDTH: usize = 80;
-const ITEM: usize = 75;
 /// The last line of one screen, after the option.
 const MORE: &str = " shows kernel settings, tick, all sources and findings";
 
@@ -55,83 +47,51 @@ pub(crate) fn check(
     series: &CheckSeries,
     summary: &CheckSummary,
 ) -> Document {
-    let facts = &recording.facts;
+    let (facts, is_measured) = (&recording.facts, summary.verdict.cpus > 0);
     let actions = actions(facts, summary);
-    let room = Room::of(recording, summary, &actions);
-    let mut document = Document::default();
-    document.paragraph(verdict(&summary.verdict));
-    document.detail(details(&summary.verdict));
-    document.detail(title(spec, series, summary));
-    let measured = measured(spec, series, summary);
-    match summary.verdict.cpus {
-        0 => document.add(measured.legend("OS noise was not measured.")),
-        _ => document.add_or(measured, overview(summary, room.cpus)),
+    let split = summary.verdict.split.as_ref();
+    let full = Document::from(verdict(&summary.verdict))
+        .add_full(details(&summary.verdict))
+        .add_full(title(spec, series, summary))
+        .add(measured(spec, series, summary))
+        .add((!is_measured).then_some("OS noise was not measured."))
+        .add(split.map(|split| top_sources(split, SOURCES)))
+        .add(is_measured.then(|| to_do(summary, &actions)))
+        .add_full(machine(recording, summary))
+        .add_full(sources(&summary.verdict, &summary.noise))
+        .add_full(all_findings(facts, summary));
+    let screens = ON_SCREEN.map(|(sources, most)| {
+        let listed = &actions[..most.min(actions.len())];
+        screen(recording, spec, series, summary, sources, listed)
+    });
+    Document::default().add_or(full, Content::Fitted(screens.into()))
+}
+
+/// One screen, with so many sources and these actions.
+fn screen(
+    recording: &Recording,
+    spec: &CheckSpec,
+    series: &CheckSeries,
+    summary: &CheckSummary,
+    sources: usize,
+    actions: &[Item],
+) -> Document {
+    let more = Content::Footer(text!("{}{}", Text::command("--full"), MORE));
+    let doubt = doubt(&recording.doubts);
+    if summary.verdict.cpus == 0 {
+        return Document::from(measured(spec, series, summary))
+            .add("OS noise was not measured.")
+            .lines(doubt)
+            .add(more);
     }
     let split = summary.verdict.split.as_ref();
-    if let Some(split) = split.filter(|split| !split.groups.is_empty()) {
-        let top = |count| top_sources(split, count);
-        document.add_or(top(SOURCES), top(room.sources));
-    }
-    if summary.verdict.cpus > 0 {
-        document.add_or(to_do(summary, actions), to_do(summary, room.actions));
-    }
-    let mut full = machine(recording, summary);
-    full.append(sources(&summary.verdict, &summary.noise));
-    full.append(all_findings(facts, summary));
-    document.append(full.only_full());
-    let more = text!("{}{}", Text::command("--full"), MORE);
-    let last = doubt(&recording.doubts).into_iter().chain([more]);
-    document.footer(last);
-    document
-}
-
-/// What one screen has room for.
-struct Room {
-    cpus: usize,
-    sources: usize,
-    actions: Vec<Item>,
-}
-
-impl Room {
-    /// The CPUs first, then one action, then three sources, then the other actions, then more sources.
-    fn of(recording: &Recording, summary: &CheckSummary, all_actions: &[Item]) -> Self {
-        let all = summary.noise.cpus.len();
-        let cpus = if all > CPUS { WORST_CPUS } else { all };
-        let is_cut = usize::from(cpus < all);
-        let doubt = doubt(&recording.doubts);
-        let used = cpus + is_cut + doubt.map_or(0, |doubt| lines(&doubt, WIDTH));
-        let mut left = LINES.saturating_sub(used);
-        let least = if summary.verdict.split.is_some() { 3 } else { 0 };
-        if least == 0 {
-            left += HEAD;
-        }
-        let mut actions = Vec::new();
-        for action in all_actions.iter().take(ACTIONS) {
-            let own = lines_of(action);
-            if actions.is_empty() || left >= least + own {
-                left = left.saturating_sub(own);
-                actions.push(action.clone());
-            }
-        }
-        if actions.is_empty() {
-            left = left.saturating_sub(SENTENCE);
-        }
-        Self { cpus, sources: left.clamp(2, SOURCES), actions }
-    }
-}
-
-/// The lines of an action: its text and its command.
-fn lines_of(action: &Item) -> usize {
-    let text = action.paragraphs.iter().map(|text| lines(text, ITEM));
-    text.sum::<usize>() + usize::from(action.command.is_some())
-}
-
-/// The lines of a text at most: a folded one ends before the width by the length of a word.
-fn lines(text: &Text, width: usize) -> usize {
-    match text.to_string().chars().count() {
-        length if length <= width => 1,
-        length => length.div_ceil(width - 15),
-    }
+    let all = summary.noise.cpus.len();
+    Document::from(verdict(&summary.verdict))
+        .add(overview(summary, if all > CPUS { WORST_CPUS } else { all }))
+        .add(split.map(|split| top_sources(split, sources)))
+        .add(to_do(summary, actions))
+        .lines(doubt)
+        .add(more)
 }
 
 /// All doubts in one or two lines: the gravest in its words, or their kinds.
@@ -162,14 +122,14 @@ fn kind_of_doubt(doubt: &Doubt) -> Option<String> {
 /// Findings, each with the next command to run.
 fn all_findings(facts: &Facts, summary: &CheckSummary) -> Document {
     let item = |finding: FindingText| {
-        let action = finding.action.map(|action| action.sentence());
+        let action = finding.action.map(|action| action.text);
         Item::new(finding.text).and(action).command(finding.next)
     };
-    let mut document = Document::default();
-    document.heading("Findings, each with the next command to run");
-    document
-        .add(List::numbered(findings(facts, summary).into_iter().map(item).collect()));
-    document
+    let findings = findings(facts, summary).into_iter().map(item);
+    Document::section(
+        "Findings, each with the next command to run",
+        List::numbered(findings),
+    )
 }
 
 #[cfg(test)]

@@ -16,35 +16,29 @@ use crate::number;
 const FEW: u64 = 100;
 /// The width of a guest's name.
 const NAME: std::ops::RangeInclusive<usize> = 6..=28;
-const LEGEND: &str = "\"wakes/s\": wake-ups per second and vCPU; \"in vCPUs\": those of vCPUs' \
-    threads; \"each\": CPU time per wake-up; \"saves\": see below.";
-const DEFINITIONS: &str = "\"CPU\" is the time of all threads of the guest's process, as a share of \
-    one CPU. \"wakes/s\" are their wake-ups (voluntary context switches) per second and vCPU, \"in \
-    vCPUs\" those of the vCPUs' threads only, and \"invol/s\" involuntary context switches.";
+const LEGEND: &str = "\"CPU\": time of all threads, as a share of one CPU; \"wakes/s\": wake-ups \
+    (voluntary context switches) per second and vCPU; \"in vCPUs\": those of the vCPUs' threads; \
+    \"each\": CPU time per wake-up; \"invol/s\": involuntary context switches; \"saves\": see below.";
 const ASSUMPTIONS: &str = "The saving assumes that the CPU time of an idle guest is proportional to \
     its wake-ups, and that these cost as much as now. It does not include the time of the host's \
     kernel outside of these processes, nor power.";
 
 pub(crate) fn guests(spec: &GuestsSpec, summary: &GuestsSummary) -> Document {
-    let mut document = Document::default();
-    document.paragraph(title(spec, summary));
+    let document = Document::from(title(spec, summary));
     if summary.guests.is_empty() {
         return document;
     }
     let top = usize::try_from(spec.top).unwrap_or(usize::MAX);
-    document.add(table(summary, top).legend(legend(summary)));
-    document.paragraph(saving(spec, summary));
-    let mut details = Document::default();
-    if summary.saving_ppm.is_some() {
-        details.paragraph(ASSUMPTIONS);
-    }
-    details.paragraph(DEFINITIONS);
-    if summary.guests.iter().any(|guest| guest.vcpu_threads.len() > 1) {
-        details.heading("The threads of vCPUs that wake up most often");
-        details.add(threads(&summary.most_frequent_vcpus(), top));
-    }
-    document.append(details.only_full());
+    let has_several = summary.guests.iter().any(|guest| guest.vcpu_threads.len() > 1);
+    let threads = has_several.then(|| {
+        let threads = threads(&summary.most_frequent_vcpus(), top);
+        Document::section("The threads of vCPUs that wake up most often", threads)
+    });
     document
+        .add(table(summary, top).legend(legend(summary)))
+        .add(saving(spec, summary))
+        .add_full(summary.saving_ppm.map(|_| ASSUMPTIONS))
+        .add_full(threads)
 }
 
 fn title(spec: &GuestsSpec, summary: &GuestsSummary) -> Text {
@@ -84,7 +78,7 @@ fn monitors(summary: &GuestsSummary) -> Text {
 
 fn table(summary: &GuestsSummary, top: usize) -> Table {
     let all = &summary.guests;
-    let rate = |rate| number::known(rate);
+    let rate = number::known;
     Table::of(&all[..top.min(all.len())])
         .number("PID", |guest| guest.pid.to_string())
         .column(Column::name("guest", NAME), |guest| Text::name(guest.label()))
@@ -109,7 +103,7 @@ fn saves(guest: &GuestSummary, best: Option<&BestGuest>) -> Text {
 }
 
 fn threads(all: &[(&GuestSummary, &VcpuSummary)], top: usize) -> Table {
-    let rate = |rate| number::known(rate);
+    let rate = number::known;
     Table::of(&all[..top.min(all.len())])
         .number("TID", |(_, vcpu)| vcpu.tid.to_string())
         .column(Column::name("guest", NAME), |(guest, _)| Text::name(guest.label()))

@@ -3,7 +3,6 @@
 use itertools::Itertools;
 use recording::{ImportedSeries, ImportedSpec, LengthKind, Recording};
 use summary::{ImportedSummary, LengthsSummary};
-use units::Nanos;
 
 use crate::document::Document;
 use crate::document::list::{Item, List};
@@ -22,21 +21,19 @@ pub(crate) fn imported(
     series: &ImportedSeries,
     summary: &ImportedSummary,
 ) -> Document {
-    let mut document = Document::default();
-    let title = Item::new(title(recording, spec));
-    document.add(List::lines(vec![match &series.command {
-        Some(command) => title.command(beginning(command)),
-        None => title,
-    }]));
-    for kind in summary.lengths.iter().map(|lengths| lengths.kind).unique() {
+    let title = Item {
+        command: series.command.as_deref().map(beginning),
+        ..Item::new(title(recording, spec))
+    };
+    let kinds = summary.lengths.iter().map(|lengths| lengths.kind).unique();
+    let tables = kinds.map(|kind| {
         let of_kind = summary.lengths.iter().filter(|lengths| lengths.kind == kind);
         let lengths: Vec<&LengthsSummary> = of_kind.collect();
-        document.heading(about(kind));
         let is_gap = kind == LengthKind::Gap;
-        document.add(if is_gap { gaps(&lengths, spec) } else { all(&lengths) });
-    }
-    document.detail(definitions(spec));
-    document
+        let table = if is_gap { gaps(&lengths, spec) } else { all(&lengths) };
+        Document::section(about(kind), table)
+    });
+    Document::from(List::lines([title])).add_all(tables).add_full(definitions(spec))
 }
 
 fn title(recording: &Recording, spec: &ImportedSpec) -> Text {
@@ -72,12 +69,12 @@ fn gaps(lengths: &[&LengthsSummary], spec: &ImportedSpec) -> Table {
     let counted = spec.threshold_ns.map(from);
     Table::of(lengths)
         .number("CPU", |one| place(one))
-        .number("time", |one| length(one.elapsed_ns))
+        .number("time", |one| number::known(one.elapsed_ns))
         .number("noise", |one| number::known(one.noise_ppm))
         .number("gaps", |one| number::known(one.count))
         .number("gaps/s", |one| number::known(one.gaps_hz))
         .numbers(["median", "p99", "p99.9", "longest"], |one| {
-            [one.ns.p50, one.ns.p99, one.ns.p99_9, one.ns.max].map(length)
+            [one.ns.p50, one.ns.p99, one.ns.p99_9, one.ns.max].map(number::known)
         })
         .table
         .legend(Text::join(counted.into_iter().chain(beyond(lengths)), " "))
@@ -93,14 +90,10 @@ fn all(lengths: &[&LengthsSummary]) -> Table {
         .number("count", |one| number::known(one.count))
         .numbers(["min", "median", "mean", "p99", "p99.9", "max"], |one| {
             let of = one.ns;
-            [of.min, of.p50, of.mean, of.p99, of.p99_9, of.max].map(length)
+            [of.min, of.p50, of.mean, of.p99, of.p99_9, of.max].map(number::known)
         })
         .table
         .legend(beyond(lengths).unwrap_or_default())
-}
-
-fn length(length: Option<Nanos>) -> Text {
-    number::known(length)
 }
 
 fn place(lengths: &LengthsSummary) -> Text {
@@ -132,6 +125,7 @@ fn definitions(spec: &ImportedSpec) -> Text {
 mod tests {
     use insta::assert_snapshot;
     use recording::{Body, Recording};
+    use units::Nanos;
 
     use super::*;
     use crate::measurements::text_of;

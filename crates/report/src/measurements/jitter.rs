@@ -10,11 +10,15 @@ use summary::JitterSummary;
 use units::{Cpu, LengthUnit, Nanos, TscHz};
 
 use crate::document::Document;
-use crate::document::table::{Cell, Column, Table, cells};
+use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Figure, Text, text};
+use crate::measurements::latency::class;
 use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::ticks::words as tick_words;
 use crate::number;
+
+const ABOUT: &str = "Jitter: the time of a test's slowest loop minus that of its fastest; a loop is one \
+    execution of the workload";
 
 pub(crate) fn jitter(
     facts: &Facts,
@@ -22,67 +26,43 @@ pub(crate) fn jitter(
     series: &JitterSeries,
     summary: &JitterSummary,
 ) -> Document {
-    let mut document = jitter_plan(facts, spec, &series.plan);
-    document.append(jitter_results(summary, series, &[]));
-    document
+    jitter_plan(facts, spec, &series.plan).add(jitter_results(summary, series, &[]))
 }
 
 /// The plan of a run.
 pub fn jitter_plan(facts: &Facts, spec: &JitterSpec, plan: &JitterPlan) -> Document {
-    let class = spec.fifo.map_or_else(
-        || "ordinary task".to_owned(),
-        |priority| format!("real-time priority {priority} (SCHED_FIFO)"),
-    );
-    let mut document = Document::default();
-    document.paragraph(
-        "Jitter: the time of a test's slowest loop minus that of its fastest; a loop is one \
-         execution of the workload",
-    );
-    document.add(Table::terms([
+    Document::from(ABOUT).add(Table::terms([
         cells!["workload", workload(&spec.workload)],
-        cells!["CPU", text!("{}, {}", spec.cpu, class)],
+        cells!["CPU", text!("{}, {}", spec.cpu, class(spec.fifo))],
         cells!["tick", tick(facts, spec.cpu)],
         cells!["tests", amount(plan)],
-    ]));
-    document
+    ]))
 }
 
 /// Whether timer interrupts are a part of the jitter.
 fn tick(facts: &Facts, cpu: Cpu) -> Text {
-    let not_full = || {
-        let rate = tick_words::rate(facts);
-        text!(
-            "interrupts the workload{}, which is part of the jitter: CPU {} is not nohz_full",
-            rate.map(|rate| text!(" {}", rate)),
-            cpu
-        )
-    };
     match facts.tick.nohz_full.value() {
         Ok(cpus) if cpus.contains(cpu) => {
             text!("stops while the workload runs: CPU {} is nohz_full", cpu)
         }
-        Ok(_) => not_full(),
-        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
-            not_full()
-        }
-        Err(unknown) => {
+        Err(unknown) if !matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
             let why = unknown.to_string();
             text!("unknown whether CPU {} is nohz_full: {}", cpu, why)
         }
+        _ => text!(
+            "interrupts the workload{}, which is part of the jitter: CPU {} is not nohz_full",
+            tick_words::rate(facts).map(|rate| text!(" {}", rate)),
+            cpu
+        ),
     }
 }
 
 fn amount(plan: &JitterPlan) -> Text {
-    let loops = match plan.loops {
-        1 => "1 loop".into(),
-        loops => text!("{} loops", loops),
-    };
+    let loops = number::counted(plan.loops.into(), "loop");
     let tests = match (plan.tests, plan.duration_ns) {
         (Some(1), _) => text!("1 of {}", loops),
         (Some(tests), _) => text!("{} of {} each", tests, loops),
-        (None, duration) => {
-            text!("{} each, for {}", loops, number::known(duration))
-        }
+        (None, duration) => text!("{} each, for {}", loops, number::known(duration)),
     };
     text!("{}; a loop takes about {}", tests, plan.loop_ns)
 }
@@ -118,17 +98,11 @@ pub fn jitter_results(
     series: &JitterSeries,
     doubts: &[Doubt],
 ) -> Document {
-    let mut document = Document::default();
-    document.paragraph(text!(
-        "Measured in {}{}",
-        summary.elapsed_ns,
-        unit(summary.unit, series.clock_hz)
-    ));
-    document.add(lengths(summary));
-    let counters = counters(&[(summary.cpu, &summary.proc)], "", true);
-    document.append(counters.only_full());
-    document.doubts(doubts);
-    document
+    let unit = unit(summary.unit, series.clock_hz);
+    Document::from(text!("Measured in {}{}", summary.elapsed_ns, unit))
+        .add(lengths(summary))
+        .add_full(counters(&[(summary.cpu, &summary.proc)], "", true))
+        .doubts(doubts)
 }
 
 fn unit(unit: LengthUnit, clock: TscHz) -> Text {
@@ -141,21 +115,17 @@ fn unit(unit: LengthUnit, clock: TscHz) -> Text {
 }
 
 fn lengths(summary: &JitterSummary) -> Table {
-    let heads = ["count", "min", "median", "mean", "p99", "max"].map(Column::number);
-    let mut table = Table::new([Column::words("")].into_iter().chain(heads));
-    let cell = |value: Option<u64>| {
-        number::any(value.map(|value| length(summary.unit, value))).into()
-    };
-    let mut row = |of: &str, count, lengths: [Option<u64>; 5]| {
-        let lengths = lengths.map(cell);
-        let head = cells![of, number::short_count(count)];
-        table.row(head.into_iter().chain::<[Cell; 5]>(lengths));
-    };
     let Distribution { max, min, mean, p50, p99, .. } = summary.jitter;
-    row("jitter of a test", summary.tests, [min, p50, mean, p99, max]);
+    let tests = ("jitter of a test", summary.tests, [min, p50, mean, p99, max]);
     let Distribution { max, min, mean, .. } = summary.loop_time;
-    row("time of a loop", summary.loops_all, [min, None, mean, None, max]);
-    table
+    let loops = ("time of a loop", summary.loops_all, [min, None, mean, None, max]);
+    Table::of(&[tests, loops])
+        .column(Column::words(""), |(of, ..)| *of)
+        .number("count", |(_, count, _)| number::short_count(*count))
+        .numbers(["min", "median", "mean", "p99", "max"], |(.., lengths)| {
+            lengths.map(|one| number::any(one.map(|one| length(summary.unit, one))))
+        })
+        .table
 }
 
 #[cfg(test)]

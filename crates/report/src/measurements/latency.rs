@@ -15,6 +15,7 @@ use crate::document::table::Table;
 use crate::document::text::{Text, text};
 use crate::measurements::latency::idle_states::idle_states;
 use crate::measurements::ticks::words::cpus;
+use crate::measurements::worst::Worst;
 use crate::number;
 
 /// Of more CPUs than this, only [`WORST`] are listed.
@@ -26,14 +27,13 @@ pub(crate) fn latency(
     spec: &LatencySpec,
     summary: &LatencySummary,
 ) -> Document {
-    let mut document = Document::default();
-    document.paragraph(title(spec, summary));
-    document.add(table(summary));
-    document.detail(slack(spec, summary));
-    document.detail(idle_states(facts, summary));
-    document.detail(low_resolution(facts));
-    document.paragraph(steal(summary));
-    document
+    Document::default()
+        .add(title(spec, summary))
+        .add(table(summary))
+        .add_full(slack(spec, summary))
+        .add_full(idle_states(facts, summary))
+        .add_full(low_resolution(facts))
+        .add(steal(summary))
 }
 
 fn title(spec: &LatencySpec, summary: &LatencySummary) -> Text {
@@ -56,43 +56,24 @@ pub(crate) fn class(fifo: Option<u8>) -> String {
     )
 }
 
-/// All CPUs, or of too many those with the highest maximum.
-fn worst(summary: &LatencySummary) -> Vec<&CpuLatencySummary> {
-    let mut cpus: Vec<&CpuLatencySummary> = summary.cpus.iter().collect();
-    if cpus.len() > LISTED {
-        cpus.sort_by_key(|cpu| (Reverse(cpu.late_ns.max), cpu.cpu));
-        cpus.truncate(WORST);
-    }
-    cpus
-}
-
-/// A sentence about the CPUs that are not listed; empty if all are.
-fn left_out(summary: &LatencySummary, listed: usize) -> Text {
-    let mut highest: Vec<Option<Nanos>> =
-        summary.cpus.iter().map(|cpu| cpu.late_ns.max).collect();
-    highest.sort_by_key(|late| Reverse(*late));
-    let Some(next) = highest.get(listed) else { return Text::default() };
-    text!(
-        "These CPUs have the highest latencies; on {} more CPUs the maximum is {} or less (see \
-         --json).",
-        (highest.len() - listed).to_string(),
-        number::any(*next),
-    )
-}
-
 fn table(summary: &LatencySummary) -> Table {
-    let listed = worst(summary);
-    Table::of(&listed)
+    let late = |cpu: &CpuLatencySummary| Some(cpu.late_ns.max?.as_secs_f64());
+    let cpus = Worst::of(&summary.cpus, LISTED, WORST, late);
+    Table::of(&cpus.listed)
         .number("CPU", |cpu| cpu.cpu.to_string())
         .number("samples", |cpu| cpu.samples)
         .number("missed", |cpu| number::short_count(cpu.missed))
         .numbers(["min", "median", "mean", "p99", "p99.9", "max"], |cpu| {
             let late = cpu.late_ns;
             [late.min, late.p50, late.mean, late.p99, late.p99_9, late.max]
-                .map(|late| number::any(late))
+                .map(number::any)
         })
         .table
-        .rest(left_out(summary, listed.len()))
+        .rest(
+            cpus.rest("have", "the highest latencies", |cpu| {
+                number::any(cpu.late_ns.max)
+            }),
+        )
         .legend(legend(summary))
 }
 

@@ -17,24 +17,19 @@ use crate::measurements::noise::proc_counters::interrupt_table;
 use crate::number;
 
 pub(crate) fn nohz_test(summary: &NohzTestSummary) -> Document {
-    let mut document = Document::default();
     let is_back = summary.came_back == Some(true);
-    document.lines(
-        [Some(stopped(summary)), is_back.then(|| restarted(summary))]
-            .into_iter()
-            .flatten(),
-    );
-    if let Some(counters) = &summary.observed {
-        document.append(remaining(counters));
-    }
-    match &summary.brought_back {
-        Some(back) => document.append(restart_causes(back)),
-        None if is_back || summary.entered == Some(false) => {
-            document.append(dependencies(summary.kept_by.as_deref(), &summary.others));
-        }
-        None => {}
-    }
-    document
+    let restarted = is_back.then(|| restarted(summary));
+    let is_kept = is_back || summary.entered == Some(false);
+    let why = match &summary.brought_back {
+        Some(back) => restart_causes(back),
+        None => is_kept
+            .then(|| dependencies(summary.kept_by.as_deref(), &summary.others))
+            .into(),
+    };
+    Document::default()
+        .lines([stopped(summary)].into_iter().chain(restarted))
+        .add(summary.observed.as_ref().map(remaining))
+        .add(why)
 }
 
 fn stopped(summary: &NohzTestSummary) -> Text {
@@ -59,37 +54,36 @@ fn restarted(summary: &NohzTestSummary) -> Text {
 }
 
 pub(crate) fn nohz_stress(summary: &NohzStressSummary) -> Document {
-    let mut document = Document::default();
-    let (cpu, time) = (summary.cpu, summary.elapsed_ns);
-    let tries = number::count(summary.tries);
-    document.paragraph(match (summary.failures, summary.tries) {
+    let (cpu, time, tries) = (summary.cpu, summary.elapsed_ns, summary.tries);
+    let result = match (summary.failures, tries) {
         (_, 0) => text!("Ended before the first try on CPU {} was complete.", cpu),
-        (0, _) => {
-            let tries = text!("{} of {} tries", tries.clone(), tries);
-            text!("The tick of CPU {} stopped in {}, in {}.", cpu, tries, time)
-        }
-        _ => text!(
-            "The tick of CPU {} did not stop at try {}, after {}.",
+        (0, _) => text!(
+            "The tick of CPU {} stopped in {} of {} tries, in {}.",
             cpu,
+            tries,
             tries,
             time
         ),
-    });
-    if let Some(wait) = summary.wait_ns {
-        let any = |wait| number::any(wait);
-        let table = Table::of(&[wait])
+        _ => {
+            text!(
+                "The tick of CPU {} did not stop at try {}, after {}.",
+                cpu,
+                tries,
+                time
+            )
+        }
+    };
+    let waits = summary.wait_ns.map(|wait| {
+        Table::of(&[wait])
             .column(Column::words(""), |_| "time until it stopped")
-            .number("min", |wait| any(wait.min))
-            .number("median", |wait| any(wait.p50))
-            .number("p99", |wait| any(wait.p99))
-            .number("max", |wait| any(wait.max))
-            .table;
-        document.add(table);
-    }
-    if summary.failures > 0 {
-        document.append(dependencies(summary.kept_by.as_deref(), &summary.others));
-    }
-    document
+            .numbers(["min", "median", "p99", "max"], |wait| {
+                [wait.min, wait.p50, wait.p99, wait.max].map(number::any)
+            })
+            .table
+    });
+    let why = (summary.failures > 0)
+        .then(|| dependencies(summary.kept_by.as_deref(), &summary.others));
+    Document::from(result).add(waits).add(why)
 }
 
 /// The interrupts after the tick stopped.
@@ -100,36 +94,33 @@ fn remaining(counters: &ProcSummary) -> Document {
         Some(0) => "none".into(),
         Some(count) => Text::from(count),
     };
-    let time = number::duration(counters.span_ns);
-    let mut document = Document::default();
-    document.heading(text!("Remaining interrupts in the next {}: {}", time, count));
-    if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
-        document.add(interrupt_table(lines));
-    }
-    document
+    Document::default()
+        .heading(text!(
+            "Remaining interrupts in the next {}: {}",
+            counters.span_ns,
+            count
+        ))
+        .add(lines.map(interrupt_table))
 }
 
 fn dependencies(traced: Option<&[KeptBy]>, others: &[WaitingThread]) -> Document {
-    let mut document = Document::default();
-    match traced {
-        None => {}
-        Some([]) => document.paragraph(
-            "Tick dependencies unknown: the kernel did not try to stop the tick while it was \
-             traced.",
-        ),
-        Some(all) => {
-            document.heading(
-                "Tick dependencies that prevented the tick from stopping, traced for 25 ticks",
-            );
-            let item = |one: &KeptBy| dependency(&one.dependency, one.times).into();
-            document.add(List::bullets(all.iter().map(item).collect()));
+    let traced: Document = match traced {
+        None => Document::default(),
+        Some([]) => {
+            "Tick dependencies unknown: the kernel did not try to stop the tick while it \
+                     was traced."
+                .into()
         }
-    }
-    if !others.is_empty() {
-        let others = Text::join(others.iter().map(waiting), ", ");
-        document.paragraph(text!("Other runnable threads: {}", others));
-    }
-    document
+        Some(all) => {
+            let all = all.iter().map(|one| dependency(&one.dependency, one.times));
+            let title = "Tick dependencies that prevented the tick from stopping, traced for 25 ticks";
+            Document::section(title, List::bullets(all))
+        }
+    };
+    let others = Text::join(others.iter().map(waiting), ", ");
+    let others =
+        (!others.is_empty()).then(|| text!("Other runnable threads: {}", others));
+    traced.add(others)
 }
 
 /// A thread that shares the CPU.

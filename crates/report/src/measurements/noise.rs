@@ -7,10 +7,10 @@ pub(crate) mod edges;
 pub(crate) mod periods;
 pub(crate) mod proc_counters;
 pub(crate) mod steal;
-pub(crate) mod worst;
 
 use recording::{NoiseSeries, NoiseSpec};
 use summary::{CpuNoiseSummary, NoiseSummary};
+use units::Ppm;
 
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table};
@@ -18,10 +18,10 @@ use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::{culprits, together};
 use crate::measurements::noise::edges::edges;
 use crate::measurements::noise::periods::{eventless, periods};
-use crate::measurements::noise::proc_counters::worst_counters;
+use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::noise::steal::steal;
-use crate::measurements::noise::worst::{left_out, worst};
 use crate::measurements::ticks::words::cpus;
+use crate::measurements::worst::Worst;
 use crate::number;
 
 /// Of more CPUs than this, only [`WORST`] are listed.
@@ -29,6 +29,8 @@ const LISTED: usize = 24;
 const WORST: usize = 16;
 /// The same on one screen.
 const SCREEN: usize = 8;
+/// CPUs whose counters fit side by side.
+const COLUMNS: usize = 4;
 /// The explanation below the first table.
 const LEGEND: &str =
     "\"noise\": share of the time in gaps; \"median\" to \"longest\": their lengths.";
@@ -41,23 +43,46 @@ pub(crate) fn noise(
     series: &NoiseSeries,
     summary: &NoiseSummary,
 ) -> Document {
-    let listed = worst(summary, LISTED, WORST);
-    let mut document = Document::default();
-    document.paragraph(title(spec, series, summary));
-    let few = worst(summary, SCREEN, SCREEN);
-    document.add_or(noise_table(summary, &listed), noise_table(summary, &few));
-    document.detail(LOST);
-    document.append(culprits(series.source, summary));
-    let mut details = Document::default();
-    details.lines(steal(summary));
-    details.lines(periods(summary));
-    details.append(edges(summary));
-    details.append(eventless(summary));
-    document.append(details.only_full());
-    let risk = risk(&listed);
-    document.append(if is_small(summary) { risk } else { risk.only_full() });
-    document.append(worst_counters(summary).only_full());
-    document
+    let (listed, few) = (worst(summary, LISTED, WORST), worst(summary, SCREEN, SCREEN));
+    let details = Document::default()
+        .lines(steal(summary))
+        .lines(periods(summary))
+        .add(edges(summary))
+        .add(eventless(summary));
+    let document = Document::from(title(spec, series, summary))
+        .add_or(noise_table(&listed), noise_table(&few))
+        .add_full(LOST)
+        .add(culprits(series.source, summary))
+        .add_full(details);
+    let risk = risk(&listed.listed);
+    let document = match is_small(summary) {
+        true => document.add(risk),
+        false => document.add_full(risk),
+    };
+    document.add_full(worst_counters(summary))
+}
+
+/// The counters of the CPUs that lost most.
+fn worst_counters(summary: &NoiseSummary) -> Document {
+    let cpus = worst(summary, COLUMNS, COLUMNS);
+    let which = if cpus.others.is_empty() { "" } else { ", on the CPUs that lost most" };
+    let shown: Vec<_> = cpus.listed.iter().map(|cpu| (cpu.cpu, &cpu.proc)).collect();
+    // The steal clock is more precise, and reported above.
+    counters(&shown, which, summary.steal.is_none())
+}
+
+/// The CPUs that lost most.
+pub(crate) fn worst(
+    summary: &NoiseSummary,
+    all: usize,
+    most: usize,
+) -> Worst<'_, CpuNoiseSummary> {
+    Worst::of(&summary.cpus, all, most, |cpu| cpu.noise_ppm.map(Ppm::get))
+}
+
+/// A sentence about the others.
+pub(crate) fn left_out(cpus: &Worst<'_, CpuNoiseSummary>) -> Text {
+    cpus.rest("lost", "most", |cpu| number::known(cpu.noise_ppm))
 }
 
 /// Whether the table of risks fits on one screen, too: beside no sources, or beside few.
@@ -80,20 +105,20 @@ fn title(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> Text
     )
 }
 
-fn noise_table(summary: &NoiseSummary, listed: &[&CpuNoiseSummary]) -> Table {
+fn noise_table(cpus: &Worst<'_, CpuNoiseSummary>) -> Table {
     let count = |count| Cell::or(count, number::short_count(count));
-    Table::of(listed)
+    Table::of(&cpus.listed)
         .number("CPU", |cpu| cpu.cpu.to_string())
         .number("noise", |cpu| number::known(cpu.noise_ppm))
         .number("gaps", |cpu| count(cpu.gaps))
         .number("gaps/s", |cpu| number::known(cpu.gaps_hz))
         .numbers(["median", "p99", "p99.9", "longest"], |cpu| {
             let gap = cpu.gap_ns;
-            [gap.p50, gap.p99, gap.p99_9, gap.max].map(|ns| number::any(ns))
+            [gap.p50, gap.p99, gap.p99_9, gap.max].map(number::any)
         })
         .number("loop", |cpu| cpu.loop_ns_p50)
         .table
-        .rest(left_out(summary, listed.len()))
+        .rest(left_out(cpus))
         .legend(LEGEND)
 }
 

@@ -12,22 +12,20 @@ const LINES: usize = 20;
 const COMMAND: usize = 300;
 
 pub(crate) fn program(summary: &ProgramSummary) -> Document {
-    let mut document = Document::default();
-    document.paragraph(text!(
+    let result = text!(
         "{} {}, after {}.",
         Text::command(beginning(&summary.command)),
         end(summary.ended.as_ref()),
         summary.elapsed_ns
-    ));
-    if let Some(failure) = &summary.failure {
-        document.paragraph(text!("The run is not valid: {}.", failure.as_str()));
-    }
-    output(&mut document, "Output".into(), &summary.output.text);
-    for service in &summary.services {
-        let title = text!("Output of {}", Text::name(&service.name));
-        output(&mut document, title, &service.output.text);
-    }
-    document
+    );
+    let failure = summary.failure.as_deref();
+    let services = summary.services.iter().map(|service| {
+        output(text!("Output of {}", Text::name(&service.name)), &service.output.text)
+    });
+    Document::from(result)
+        .add(failure.map(|why| text!("The run is not valid: {}.", why)))
+        .add(output("Output".into(), &summary.output.text))
+        .add_all(services)
 }
 
 /// The beginning of a command line, or all of it.
@@ -53,25 +51,17 @@ fn end(ended: Option<&EndedSummary>) -> Text {
     }
 }
 
-/// Adds the last lines of an output.
-fn output(document: &mut Document, title: Text, output: &str) {
+/// The last lines of an output, with a title.
+fn output(title: Text, output: &str) -> Document {
     let lines: Vec<&str> = output.lines().collect();
     let (all, omitted) = (lines.len(), lines.len().saturating_sub(LINES));
-    if all == 0 {
-        return;
-    }
-    document.heading(match omitted {
+    let title = match omitted {
         0 => title,
-        _ => text!(
-            "{}, the last {} of {} lines",
-            title,
-            LINES.to_string(),
-            all.to_string()
-        ),
-    });
+        _ => text!("{}, the last {} of {} lines", title, LINES, all),
+    };
     // Marked, so that no line looks like one of the report.
     let lines = lines[omitted..].iter().map(|line| format!("| {line}\n"));
-    document.add(Content::Verbatim(lines.collect()));
+    Document::section(title, Content::Verbatim(lines.collect()))
 }
 
 #[cfg(test)]

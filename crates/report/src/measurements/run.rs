@@ -3,40 +3,38 @@
 
 use recording::{CulpritKind, Ended, Picked, RunSeries, RunSpec, Source};
 use summary::{Interruption, InterruptionsSummary, RunSummary};
-use units::CpuSet;
 
 use crate::document::Document;
-use crate::document::table::{Cell, Column, Table};
+use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::latency::class;
 use crate::measurements::noise::culprits::{self, kind_word, source_words};
 use crate::measurements::noise::proc_counters::interrupt_table;
+use crate::measurements::program::beginning;
+use crate::measurements::ticks::words::cpus;
 use crate::number;
 
-/// A longer command is cut to this length.
-const COMMAND: usize = 200;
 /// The number of sources listed for each interruption.
 const PARTS: usize = 3;
 /// The number of listed sources.
 const LISTED: usize = 6;
 
 pub(crate) fn run(spec: &RunSpec, series: &RunSeries, summary: &RunSummary) -> Document {
-    let mut document = Document::default();
-    document.paragraph(title(spec, series));
-    document.add(usage(summary));
-    document.append(interrupts(summary).only_full());
-    if let (Some(source), Some(found)) = (series.source, &summary.interruptions) {
-        document.paragraph(interruptions(source, found));
-        if found.gaps > 0 {
-            let longest = longest(found, spec.cpus.len() == 1);
-            let longest = Document::section("The longest interruptions", longest);
-            let all = culprits::table("count", &found.culprits, Some(found.own), LISTED);
-            let all = Document::section("Sources of all interruptions", all);
-            document.append(all);
-            document.append(longest.only_full());
-        }
+    let document = Document::from(title(spec, series))
+        .add(usage(summary))
+        .add_full(interrupts(summary));
+    let (Some(source), Some(found)) = (series.source, &summary.interruptions) else {
+        return document;
+    };
+    let document = document.add(interruptions(source, found));
+    if found.gaps == 0 {
+        return document;
     }
+    let all = culprits::table("count", &found.culprits, Some(found.own), LISTED);
+    let longest = longest(found, spec.cpus.len() == 1);
     document
+        .add(Document::section("Sources of all interruptions", all))
+        .add_full(Document::section("The longest interruptions", longest))
 }
 
 fn title(spec: &RunSpec, series: &RunSeries) -> Text {
@@ -44,23 +42,15 @@ fn title(spec: &RunSpec, series: &RunSeries) -> Text {
         Ended::Exited(code) => format!("ended with exit code {code}"),
         Ended::Killed(signal) => format!("was killed by signal {signal}"),
     };
-    let whole = spec.command.to_string();
-    let cut = whole.char_indices().nth(COMMAND);
     text!(
-        "{}{} {} after {}, on {}{}, as {}.",
-        Text::name(cut.map_or(&*whole, |(end, _)| &whole[..end])),
-        cut.map(|_| "…"),
+        "{} {} after {}, on {}{}, as {}.",
+        Text::name(beginning(&spec.command.to_string())),
         end,
         series.elapsed_ns,
-        named(&spec.cpus),
+        cpus(&spec.cpus),
         why(spec.picked),
         class(spec.fifo),
     )
-}
-
-/// `CPU 1`, `CPUs 2-5`.
-fn named(cpus: &CpuSet) -> Text {
-    text!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, cpus)
 }
 
 fn why(picked: Picked) -> &'static str {
@@ -74,50 +64,43 @@ fn why(picked: Picked) -> &'static str {
 
 fn usage(summary: &RunSummary) -> Table {
     let usage = &summary.usage;
-    let time = |time| Cell::from(number::known(time));
-    let count = |count| Cell::from(count);
-    let mut table = Table::new([Column::words(""), Column::number("")]);
-    let mut add = |name: &str, value| table.row([name.into(), value]);
-    if summary.net_ns.is_some() {
-        add("run time", time(Some(summary.elapsed_ns)));
-        add("interruptions and steal time", time(summary.lost_ns));
-        add("net run time", time(summary.net_ns));
-    }
-    add("user time", time(Some(usage.user_ns)));
-    add("system time", time(Some(usage.system_ns)));
-    add("voluntary context switches", count(usage.voluntary));
-    add("involuntary context switches", count(usage.involuntary));
-    add("minor page faults", count(usage.minor_faults));
-    add("major page faults (read from disk)", count(usage.major_faults));
-    add("steal time of the CPUs", time(summary.proc.steal_ns));
-    table
+    let net = summary.net_ns.map(|net| {
+        [
+            ("run time", summary.elapsed_ns.into()),
+            ("interruptions and steal time", number::known(summary.lost_ns)),
+            ("net run time", net.into()),
+        ]
+    });
+    let all = [
+        ("user time", usage.user_ns.into()),
+        ("system time", usage.system_ns.into()),
+        ("voluntary context switches", usage.voluntary.into()),
+        ("involuntary context switches", usage.involuntary.into()),
+        ("minor page faults", usage.minor_faults.into()),
+        ("major page faults (read from disk)", usage.major_faults.into()),
+        ("steal time of the CPUs", number::known(summary.proc.steal_ns)),
+    ];
+    let rows: Vec<(&str, Text)> = net.into_iter().flatten().chain(all).collect();
+    Table::of(&rows)
+        .column(Column::words(""), |(name, _)| *name)
+        .number("", |(_, value)| value.clone())
+        .table
 }
 
 /// The interrupts of the CPUs, whether or not the program was running.
 fn interrupts(summary: &RunSummary) -> Document {
     let lines = summary.proc.interrupts.as_deref();
     let unknown = lines.is_none().then_some(": unknown");
-    let mut document = Document::default();
-    document.heading(text!(
-        "Interrupts of {} during the run{}",
-        named(&summary.cpus),
-        unknown
-    ));
-    if let Some(lines) = lines {
-        document.add(interrupt_table(lines));
-    }
-    document
+    Document::default()
+        .heading(text!("Interrupts of {} during the run{}", cpus(&summary.cpus), unknown))
+        .add(lines.map(interrupt_table))
 }
 
 fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
-    let length = |length| number::any(length);
     let lengths = (found.gaps > 0).then(|| {
-        text!(
-            " Median {}, p99 {}, longest {}.",
-            length(found.gap_ns.p50),
-            length(found.gap_ns.p99),
-            length(found.gap_ns.max)
-        )
+        let of = found.gap_ns;
+        let [median, p99, longest] = [of.p50, of.p99, of.max].map(number::any);
+        text!(" Median {}, p99 {}, longest {}.", median, p99, longest)
     });
     text!(
         "Interruptions, traced with {}: {}, {} in total, {} of the time in which the program was \
@@ -142,8 +125,9 @@ fn longest(found: &InterruptionsSummary, is_one_cpu: bool) -> Table {
 }
 
 fn parts(interruption: &Interruption) -> Text {
-    let parts = interruption.culprits.iter().take(PARTS);
-    Text::join(parts.map(|part| one_source(part.kind, &part.name)), ", ")
+    let parts = interruption.culprits.iter();
+    let parts = parts.map(|part| one_source(part.kind, &part.name));
+    Text::first(PARTS, parts.collect(), ", ")
 }
 
 fn one_source(kind: CulpritKind, name: &str) -> Text {

@@ -44,25 +44,21 @@ pub(crate) fn slices(
 ) -> Document {
     let source = series.switches.as_ref().map(|switches| switches.source);
     let found = &summary.results;
-    let mut document = Document::default();
-    document.paragraph(title(spec, summary));
-    document.add(variant_table(summary).legend(LEGEND));
-    document.lines(summary.steps.iter().map(|step| difference(step, found)));
-    document.append(all_ends(source, summary));
-    let mut details = Document::default();
-    details.paragraph(definitions(found));
-    details.heading("Each process");
-    details.add(tasks(summary));
     // The threads with the most wake-ups, whether or not these ended slices.
-    if let Some(woken) = summary.wakers.as_ref().filter(|all| !all.threads.is_empty()) {
-        details.heading(text!(
+    let woken = summary.wakers.as_ref().map(|woken| {
+        let title = text!(
             "The threads with the most wake-ups on these CPUs (see {})",
             Text::command("noisefloor wakers"),
-        ));
-        details.add(wakers::table(woken));
-    }
-    document.append(details.only_full());
-    document
+        );
+        Document::section(title, wakers::table(woken))
+    });
+    Document::from(title(spec, summary))
+        .add(variant_table(summary).legend(LEGEND))
+        .lines(summary.steps.iter().map(|step| difference(step, found)))
+        .add(all_ends(source, summary))
+        .add_full(definitions(found))
+        .add_full(Document::section("Each process", tasks(summary)))
+        .add_full(woken)
 }
 
 fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> Text {
@@ -120,14 +116,12 @@ fn any(length: Option<Nanos>) -> Text {
     number::any(length)
 }
 
-/// What the legend says in short.
+/// What the legend does not say.
 fn definitions(found: &StepSlices) -> Text {
-    let sleepers = found.wakeups_hz.map(number::bare_rate);
+    let sleepers = found.wakeups_hz;
     text!(
-        "Spinners compute without pause. A slice is the CPU time between two involuntary context \
-         switches; the mean of the unmodified settings is {} of CPU time by {} switches in {}. \
-         \"CPU used\" is the CPUs' utilization by all processes, and \"work\" the loop iterations \
-         of the spinners per second.{}",
+        "Spinners compute without pause. The mean slice of the unmodified settings is {} of CPU time \
+         by {} switches in {}.{}",
         found.spinners_cpu_ns,
         found.switches,
         found.wall_ns,
@@ -169,12 +163,9 @@ fn range(rounds: &[Option<Nanos>]) -> Text {
 /// What ended slices, by variant.
 fn all_ends(source: Option<Source>, summary: &SlicesSummary) -> Document {
     let Some(source) = source else {
-        let mut document = Document::default();
-        document.paragraph(
-            "What ended the slices, and the lengths of single ones, are unknown: scheduler \
-             switches were not traced (see the doubts).",
-        );
-        return document;
+        let unknown = "What ended the slices, and the lengths of single ones, are unknown: scheduler \
+                       switches were not traced (see the doubts).";
+        return unknown.into();
     };
     let title = text!("What ended slices, traced with {}", source_words(source));
     let table = Table::of(&variants(summary))
@@ -186,12 +177,9 @@ fn all_ends(source: Option<Source>, summary: &SlicesSummary) -> Document {
 
 /// The most frequent causes, with their shares.
 fn most_ends(all: &[SliceEnds]) -> Text {
-    let listed = || all.iter().take(ENDS);
-    let unit = ShareUnit::of(listed().map(|ends| ends.part_ppm));
-    let rest = all.len().saturating_sub(ENDS);
-    let more = (rest > 0).then(|| text!("{} more in --json", rest.to_string()));
-    let list = Text::join(listed().map(|ends| one_end(ends, unit)).chain(more), ", ");
-    if list.is_empty() { "nothing".into() } else { list }
+    let unit = ShareUnit::of(all.iter().take(ENDS).map(|ends| ends.part_ppm));
+    let ends = all.iter().map(|ends| one_end(ends, unit)).collect();
+    if all.is_empty() { "nothing".into() } else { Text::first(ENDS, ends, ", ") }
 }
 
 fn one_end(ends: &SliceEnds, unit: ShareUnit) -> Text {

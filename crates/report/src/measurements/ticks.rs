@@ -9,11 +9,13 @@ use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
 use summary::{
     CpuTicksSummary, PowerSummary, TickVerdict, TicksSummary, ZonePower, tick_verdicts,
 };
+use units::PerSecond;
 
 use crate::document::Document;
 use crate::document::table::Table;
 use crate::document::text::{Figure, Text, text};
 use crate::measurements::ticks::words as tick_words;
+use crate::measurements::worst::Worst;
 use crate::number;
 
 /// Of more CPUs than this, the [`MOST`] with the most timer interrupts are listed.
@@ -27,10 +29,9 @@ pub(crate) fn ticks(
     series: &TicksSeries,
     summary: &TicksSummary,
 ) -> Document {
-    let mut document = head(facts, spec);
-    document.append(ticks_close(facts, summary, &[]));
-    document.append(intervals(series, summary).only_full());
-    document
+    head(facts, spec)
+        .add(ticks_close(facts, summary, &[]))
+        .add_full(intervals(series, summary))
 }
 
 /// The lines below the last interval: what the rates mean, and the doubts.
@@ -38,10 +39,9 @@ pub fn ticks_close(facts: &Facts, summary: &TicksSummary, reasons: &[Doubt]) -> 
     let verdicts = tick_verdicts(facts, &summary.cpus);
     let power = summary.power.as_ref().and_then(power);
     let power = power.map(|power| text!("Power: {}.", power));
-    let mut document = Document::default();
-    document.lines(verdicts.iter().map(|one| sentence(facts, one)).chain(power));
-    document.doubts(reasons);
-    document
+    Document::default()
+        .lines(verdicts.iter().map(|one| sentence(facts, one)).chain(power))
+        .doubts(reasons)
 }
 
 /// What is measured, and the tick that the kernel has by its configuration.
@@ -50,17 +50,7 @@ fn head(facts: &Facts, spec: &TicksSpec) -> Document {
         "Timer interrupts a second and busy time of each CPU, every {}",
         spec.interval_ns
     );
-    let mut document = Document::default();
-    document.lines([title, reference(facts)]);
-    document
-}
-
-fn reference(facts: &Facts) -> Text {
-    let Some(rate) = tick_words::rate(facts) else {
-        return "The tick rate (CONFIG_HZ) is unknown".into();
-    };
-    let stops = facts.tick.mode.get().map(|mode| tick_words::stops(facts, *mode));
-    text!("Tick: {}{}", rate, stops.map(|stops| text!("; {}", stops)))
+    Document::default().lines([title, text!("Tick: {}", tick_words::reference(facts))])
 }
 
 /// The power of the processors, or why it is unknown; `None` if the machine has no counters.
@@ -92,28 +82,21 @@ fn intervals(series: &TicksSeries, summary: &TicksSummary) -> Document {
         (one.start_ns, TicksSummary::of(std::slice::from_ref(one)).cpus)
     };
     let samples: Vec<_> = series.samples.iter().map(of_one).collect();
-    let (shown, rest) = most_ticking(summary.cpus.clone());
+    let cpus = most_ticking(&summary.cpus);
     let table = |print: fn(&CpuTicksSummary) -> Text| {
         let mut table =
             Table::of(&samples).number("from", |(start, _)| number::moment(*start));
-        for cpu in shown.iter().map(|one| one.cpu) {
+        for cpu in cpus.listed.iter().map(|one| one.cpu) {
             table = table.number(text!("CPU {}", cpu), |(_, all)| {
                 number::known(all.iter().find(|one| one.cpu == cpu).map(print))
             });
         }
         table.table
     };
-    let rest = rest.first().map(|highest| {
-        text!(
-            "These CPUs had the most timer interrupts; {} more had {} or less (see --json).",
-            rest.len().to_string(),
-            timer(highest)
-        )
-    });
+    let rest = cpus.rest("had", "the most timer interrupts", timer);
     let title = "Timer interrupts a second, by interval";
-    let mut document = Document::section(title, table(timer).rest(rest));
-    document.append(Document::section("Busy time, by interval", table(busy)));
-    document
+    Document::section(title, table(timer).rest(rest))
+        .add(Document::section("Busy time, by interval", table(busy)))
 }
 
 fn timer(cpu: &CpuTicksSummary) -> Text {
@@ -125,17 +108,10 @@ fn busy(cpu: &CpuTicksSummary) -> Text {
 }
 
 /// The CPUs to list, in ascending order, and the others in descending order of their rates.
-fn most_ticking(
-    mut cpus: Vec<CpuTicksSummary>,
-) -> (Vec<CpuTicksSummary>, Vec<CpuTicksSummary>) {
-    if cpus.len() <= LISTED {
-        return (cpus, Vec::new());
-    }
-    let rate = |cpu: &CpuTicksSummary| cpu.timer_hz.map_or(-1.0, |rate| rate.get());
-    cpus.sort_by(|a, b| rate(b).total_cmp(&rate(a)).then(a.cpu.cmp(&b.cpu)));
-    let rest = cpus.split_off(MOST);
-    cpus.sort_by_key(|cpu| cpu.cpu);
-    (cpus, rest)
+pub(crate) fn most_ticking(cpus: &[CpuTicksSummary]) -> Worst<'_, CpuTicksSummary> {
+    let mut most = Worst::of(cpus, LISTED, MOST, |cpu| cpu.timer_hz.map(PerSecond::get));
+    most.listed.sort_by_key(|cpu| cpu.cpu);
+    most
 }
 
 #[cfg(test)]

@@ -13,22 +13,18 @@ use crate::number;
 
 /// The width of the name of a waker or a preempted thread.
 const PARTNER: std::ops::RangeInclusive<usize> = 6..=9;
-const LEGEND: &str = "\"run\": mean time from wake-up to sleep; \"preempts\": wake-ups per second \
-    that preempt a thread, mostly the \"victim\".";
-const DEFINITIONS: &str = "\"run\" is the mean time from a wake-up until the thread sleeps again, \
-    \"CPU\" its share of one CPU's time, and \"woken by\" the most frequent waker. \"preempts\" are the \
-    wake-ups per second that preempt a runnable thread, and \"victim\" is the thread preempted most \
-    often.";
+const LEGEND: &str = "\"run\": mean time from a wake-up until the thread sleeps again; \"CPU\": its \
+    share of one CPU's time; \"woken by\": the most frequent waker; \"preempts\": wake-ups per second \
+    that preempt a runnable thread; \"victim\": the thread preempted most often.";
 
 pub(crate) fn wakers(spec: &WakersSpec, summary: &WakersSummary) -> Document {
-    let mut document = Document::default();
-    document.paragraph(title(spec, summary));
-    if !summary.threads.is_empty() {
-        document.add(table(summary).legend(legend(summary)));
-        document.lines(findings(summary));
-        document.detail(DEFINITIONS);
+    let document = Document::from(title(spec, summary));
+    match summary.threads.is_empty() {
+        true => document,
+        false => {
+            document.add(table(summary).legend(legend(summary))).lines(findings(summary))
+        }
     }
-    document
 }
 
 fn title(spec: &WakersSpec, summary: &WakersSummary) -> Text {
@@ -50,7 +46,7 @@ fn title(spec: &WakersSpec, summary: &WakersSummary) -> Text {
 }
 
 pub(crate) fn table(summary: &WakersSummary) -> Table {
-    let rate = |rate| number::known(rate);
+    let rate = number::known;
     Table::of(&summary.threads)
         .number("TID", |thread| thread.tid.to_string())
         .column(Column::name("thread", 6..=15), |thread| Text::name(&thread.name))

@@ -185,9 +185,7 @@ proptest! {
         sample.tasks[0].involuntary = numbers.4;
         let recorded = (spec, series);
         prop_assert!(!draw(&recorded).contains("NaN"));
-        let mut document = Document::default();
-        document.add(picture(&recorded));
-        let page = html_page(&document);
+        let page = html_page(&Document::from(picture(&recorded)));
         let root = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
         check_xml(&format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>{root}"));
     }

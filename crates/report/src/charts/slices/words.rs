@@ -55,9 +55,7 @@ pub(super) fn machine(facts: &Facts) -> Text {
 /// The figures of a variant, with their names; unknown if nothing of it was traced.
 pub(super) fn step_figures(step: &PictureStep) -> [(&'static str, Text); 5] {
     let traced = step.switches.as_ref().filter(|traced| traced.began.is_some());
-    let length = |length: Option<Option<Nanos>>| {
-        number::known(length.map(|length| number::any(length)))
-    };
+    let length = |length: Option<Option<Nanos>>| number::known(length.map(number::any));
     let mean = step.slices_hz.map(|_| step.mean);
     let complete = traced.map(|traced| traced.slices);
     [

@@ -1,14 +1,15 @@
-//! What to do about the lost time on this machine, first what gains most.
+//! What to do about lost time, first what gains most; and the same about what was found.
 
-use advise::{Action, Step, steps};
+use advise::{Action, Step, When, steps};
 use facts::Facts;
 use summary::{CheckSummary, Verdict};
-use units::{Cpu, Nanos, Ppm};
+use units::Nanos;
 
-use crate::document::Content;
+use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::measurements::ticks::words::cpus;
+use crate::number;
 
 /// Replaces the actions if there are none.
 const NONE: &str =
@@ -19,15 +20,15 @@ const NO_PARTITION: &str = "Other programs took most of the lost time, and no se
 
 /// The actions, first what gains most.
 pub(crate) fn actions(facts: &Facts, summary: &CheckSummary) -> Vec<Item> {
-    steps(facts, summary).iter().filter_map(item).collect()
+    steps(facts, summary).iter().map(item).collect()
 }
 
 /// A list of these; or a sentence that there are none.
-pub(crate) fn to_do(summary: &CheckSummary, actions: Vec<Item>) -> Content {
+pub(crate) fn to_do(summary: &CheckSummary, actions: &[Item]) -> Document {
     match actions.is_empty() {
-        false => List::numbered(actions).into(),
-        true if is_busy(&summary.verdict) => Content::Paragraph(NO_PARTITION.into()),
-        true => Content::Paragraph(NONE.into()),
+        false => List::numbered(actions.iter().cloned()).into(),
+        true if is_busy(&summary.verdict) => NO_PARTITION.into(),
+        true => NONE.into(),
     }
 }
 
@@ -38,65 +39,90 @@ fn is_busy(verdict: &Verdict) -> bool {
     programs.saturating_mul(2) > verdict.lost.ns
 }
 
-fn item(step: &Step) -> Option<Item> {
-    let (action, gain) = match step {
-        Step::Trace => {
-            let text = "Trace the causes: as root, or with CAP_BPF and CAP_PERFMON.";
-            return Some(Item::new(text).command("sudo noisefloor check"));
+fn item(step: &Step) -> Item {
+    let (text, command) = match step {
+        Step::Trace => (
+            "Trace the causes: as root, or with CAP_BPF and CAP_PERFMON.".into(),
+            Some("sudo noisefloor check".to_owned()),
+        ),
+        Step::Avoid { action, gain } => {
+            let gain = gain.map(|gain| text!(" ({} of the lost time)", gain));
+            (text!("{}{}.", words(action), gain), command(action))
         }
-        Step::Avoid { action, gain } => (action, *gain),
     };
-    Some(match action {
-        Action::Partition(cpu) => {
-            let text =
-                text!("Keep other programs off CPU {}{}.", *cpu, took("they", gain));
-            let run =
-                format!("sudo noisefloor run -c {cpu} --partition --require COMMAND");
-            Item::new(text).command(run)
-        }
-        Action::Isolcpus(others) => Item::new(text!(
-            "Boot with {}, to keep programs off {}{}.",
-            Text::command(format!("isolcpus={others}")),
-            cpus(others),
-            took("they", gain)
-        )),
-        Action::UseNohzFull(full) => {
-            let cpu = full.iter().next()?;
-            let text = text!(
-                "Use CPU {}, whose tick stops for one task{}.",
-                cpu,
-                took("it", gain)
-            );
-            Item::new(text).command(format!("noisefloor run -c {cpu} COMMAND"))
-        }
-        Action::SetNohzFull(others) => Item::new(text!(
-            "Boot with {}, which stops the tick of {} while one task runs there{}.",
+    Item { command, ..Item::new(text) }
+}
+
+/// An action in a sentence, with its command.
+pub(crate) fn sentence(action: &Action) -> Text {
+    let cannot = (action.when() == When::Never).then_some("Cannot be set: ");
+    let command = command(action).map(|run| text!(": {}", Text::command(run)));
+    text!("{}{}{}.", cannot, words(action), command)
+}
+
+/// What an action is, or why there is none.
+fn words(action: &Action) -> Text {
+    match action {
+        Action::UseNohzFull(full) => text!(
+            "Use CPU {}, whose tick stops for one task",
+            number::known(full.iter().next())
+        ),
+        Action::SetNohzFull(others) => text!(
+            "Boot with {}, which stops the tick of {} while one task runs there",
             Text::command(format!("nohz_full={others}")),
-            cpus(others),
-            took("it", gain)
-        )),
-        Action::MoveIrqs(cpu) => irqs(*cpu, "", gain),
-        Action::TryToMoveIrqs(cpu) => irqs(*cpu, ", if the kernel allows it", gain),
-        Action::NoNohzFull
-        | Action::OnlyCpu
+            cpus(others)
+        ),
+        Action::Isolcpus(others) => text!(
+            "Boot with {}, to keep programs off {}",
+            Text::command(format!("isolcpus={others}")),
+            cpus(others)
+        ),
+        Action::Partition(cpu) => text!("Keep other programs off CPU {}", *cpu),
+        Action::MoveIrqs(cpu) => {
+            text!("Move the interrupts of devices off CPU {}", *cpu)
+        }
+        Action::TryToMoveIrqs(cpu) => text!(
+            "Move the interrupts of devices off CPU {}, if the kernel allows it",
+            *cpu
+        ),
+        Action::RemoveParameter => {
+            "Remove it from the kernel command line, or set what is named in its place"
+                .into()
+        }
+        Action::NoNohzFull => {
+            "this kernel is built without CONFIG_NO_HZ_FULL, which stops the \
+                               tick while one task runs"
+                .into()
+        }
+        Action::OnlyCpu => "there is one CPU only, which must run everything".into(),
+        Action::FixedIrq => {
+            "the kernel sets the affinity of this IRQ itself (a managed or per-CPU IRQ)"
+                .into()
+        }
+        Action::Host => {
+            "steal time depends on the host, not on settings of the guest".into()
+        }
+    }
+}
+
+/// The command that does it, if one does.
+fn command(action: &Action) -> Option<String> {
+    match action {
+        Action::UseNohzFull(full) => {
+            full.iter().next().map(|cpu| format!("noisefloor run -c {cpu} COMMAND"))
+        }
+        Action::Partition(cpu) => {
+            Some(format!("sudo noisefloor run -c {cpu} --partition --require COMMAND"))
+        }
+        Action::MoveIrqs(cpu) | Action::TryToMoveIrqs(cpu) => {
+            Some(format!("sudo noisefloor run -c {cpu} --irqs COMMAND"))
+        }
+        Action::SetNohzFull(_)
+        | Action::Isolcpus(_)
         | Action::RemoveParameter
+        | Action::NoNohzFull
+        | Action::OnlyCpu
         | Action::FixedIrq
-        | Action::Host => return None,
-    })
-}
-
-fn irqs(cpu: Cpu, condition: &str, gain: Option<Ppm>) -> Item {
-    let text = text!(
-        "Move the interrupts of devices off CPU {}{}{}.",
-        cpu,
-        condition,
-        took("they", gain)
-    );
-    Item::new(text).command(format!("sudo noisefloor run -c {cpu} --irqs COMMAND"))
-}
-
-/// What it gains, as the end of a sentence.
-fn took(what: &str, gain: Option<Ppm>) -> Text {
-    let words = |gain| text!(": {} took {} of the lost time", what, gain);
-    gain.map(words).into()
+        | Action::Host => None,
+    }
 }

@@ -8,7 +8,9 @@ use summary::{CheckSummary, LineSummary, TickMeaning, TickVerdict};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::document::text::{Text, text};
-use crate::measurements::check::loss::{hypervisor, loss};
+use crate::kernel_facts::value::hypervisor;
+use crate::measurements::check::actions::sentence;
+use crate::measurements::check::loss::loss;
 use crate::measurements::ticks::words::{self as tick_words, cpus};
 use crate::number::{self, ShareUnit};
 
@@ -30,7 +32,7 @@ pub(crate) struct FindingText {
 pub(crate) struct ActionText {
     when: When,
     #[serde(serialize_with = "as_string")]
-    text: Text,
+    pub(crate) text: Text,
 }
 
 fn as_string<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
@@ -39,72 +41,15 @@ fn as_string<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Erro
 
 /// The findings about a machine, with their text.
 pub(crate) fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<FindingText> {
+    let action =
+        |action: Action| ActionText { when: action.when(), text: sentence(&action) };
     let render = |found: advise::Finding| FindingText {
         text: sentences(facts, &found.rule),
-        action: found.action.as_ref().map(ActionText::new),
+        action: found.action.map(action),
         rule: found.rule,
         next: found.next,
     };
     advise::findings(facts, summary).into_iter().map(render).collect()
-}
-
-impl ActionText {
-    fn new(action: &Action) -> Self {
-        let run = |cpu: &Cpu, options: &str| {
-            Text::command(format!("noisefloor run -c {cpu} {options} COMMAND"))
-        };
-        let text = match action {
-            Action::UseNohzFull(full) => {
-                text!("it stops on {} while one task runs there", cpus(full))
-            }
-            Action::SetNohzFull(others) => text!(
-                "{} stops it there while one task runs",
-                Text::command(format!("nohz_full={others}"))
-            ),
-            Action::NoNohzFull => "this kernel is built without CONFIG_NO_HZ_FULL, which \
-                                   stops the tick while one task runs"
-                .into(),
-            Action::OnlyCpu => "there is one CPU only, which must run everything".into(),
-            Action::RemoveParameter => {
-                "remove it, or set what is named in its place".into()
-            }
-            Action::Partition(cpu) => text!(
-                "{} keeps other programs off CPU {} while COMMAND runs (root)",
-                run(cpu, "--partition --require"),
-                *cpu
-            ),
-            Action::MoveIrqs(cpu) => {
-                text!("{} moves it to other CPUs (root)", run(cpu, "--irqs"))
-            }
-            Action::TryToMoveIrqs(cpu) => text!(
-                "{} moves it to other CPUs (root), or warns that the kernel sets its affinity \
-                 itself",
-                run(cpu, "--irqs")
-            ),
-            Action::FixedIrq => {
-                "the kernel sets the affinity of this IRQ itself (a managed or per-CPU IRQ)"
-                    .into()
-            }
-            Action::Host => {
-                "steal time depends on the host, not on settings of the guest".into()
-            }
-            Action::Isolcpus(others) => text!(
-                "{} keeps programs off {}",
-                Text::command(format!("isolcpus={others}")),
-                cpus(others)
-            ),
-        };
-        Self { when: action.when(), text }
-    }
-
-    pub(crate) fn sentence(&self) -> Text {
-        let when = match self.when {
-            When::Now => "Now",
-            When::Boot => "At boot",
-            When::Never => "Cannot be set",
-        };
-        text!("{}: {}.", when, self.text.clone())
-    }
 }
 
 fn sentences(facts: &Facts, rule: &Rule) -> Text {
@@ -115,7 +60,7 @@ fn sentences(facts: &Facts, rule: &Rule) -> Text {
                 [] => Text::default(),
                 busy => rates("While a busy loop runs", facts, busy),
             };
-            text!("{}{}{}", tick(facts), idle, busy)
+            text!("Tick: {}.{}{}", tick_words::reference(facts), idle, busy)
         }
         Rule::InertParameters { parameters } => inert_parameters(parameters),
         Rule::Loss(None) => "OS noise was not measured.".into(),
@@ -135,13 +80,10 @@ fn sentences(facts: &Facts, rule: &Rule) -> Text {
              kernel threads may run on every CPU."
                 .into()
         }
-        Rule::NeedsRoot { facts: 1 } => {
-            "1 fact about the kernel can be read by root only.".into()
+        Rule::NeedsRoot { facts } => {
+            let facts = number::counted(*facts as u64, "fact");
+            text!("{} about the kernel can be read by root only.", facts)
         }
-        Rule::NeedsRoot { facts } => text!(
-            "{} facts about the kernel can be read by root only.",
-            facts.to_string()
-        ),
     }
 }
 
@@ -204,23 +146,6 @@ fn isolated_cpus(
         }
     };
     text!("{} {} isolated or nohz_full{}", cpus(isolated), are, lost)
-}
-
-/// The configured rate of the tick, and when it stops.
-fn tick(facts: &Facts) -> Text {
-    let release = facts.kernel.release.get();
-    let kernel = release.map_or_else(
-        || "this kernel".into(),
-        |release| text!("Linux {}", Text::name(release.as_str())),
-    );
-    let Some(rate) = tick_words::rate(facts) else {
-        return text!("The tick rate (CONFIG_HZ) of {} is unknown.", kernel);
-    };
-    let stops = facts.tick.mode.get().map_or_else(
-        || "When it stops is unknown".into(),
-        |mode| text!("It {}", tick_words::stops(facts, *mode)),
-    );
-    text!("The tick of {} interrupts a busy CPU {}. {}.", kernel, rate, stops)
 }
 
 /// The measured rates of timer interrupts: sentences for the two most important verdicts.

@@ -7,7 +7,7 @@ use summary::CulpritSummary;
 use units::{Nanos, Ppm};
 
 use crate::document::text::{Text, text};
-use crate::kernel_facts::value;
+use crate::kernel_facts::value::hypervisor;
 use crate::measurements::noise::culprits::{kind_word, name};
 use crate::number::{self, ShareUnit};
 
@@ -108,10 +108,6 @@ fn programs(loss: &Loss) -> Text {
             text!("preempted the loop {}; this kernel does not count for how long", times)
         }
     }
-}
-
-pub(crate) fn hypervisor(name: &str) -> Text {
-    Text::name(value::hypervisor(name))
 }
 
 #[cfg(test)]

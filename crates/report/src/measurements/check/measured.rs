@@ -7,7 +7,7 @@ use units::{Cpu, Nanos, Ppm};
 
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
-use crate::measurements::noise::worst::{left_out, worst};
+use crate::measurements::noise::{left_out, worst};
 use crate::measurements::ticks::words::cpus;
 use crate::number;
 
@@ -19,12 +19,12 @@ const WORST: usize = 8;
 pub(crate) fn overview(summary: &CheckSummary, listed: usize) -> Table {
     let shown = worst(&summary.noise, listed, listed);
     let busy = ["busy ticks", "lost", "median gap", "longest gap", "1 ms job risk"];
-    Table::of(&shown)
+    Table::of(&shown.listed)
         .number("CPU", |cpu| cpu.cpu.to_string())
         .numbers(["idle ticks"], |cpu| [ticks(idle(summary, cpu.cpu))])
         .numbers(busy, |cpu| while_busy(cpu))
         .table
-        .rest(left_out(&summary.noise, shown.len()))
+        .rest(left_out(&shown))
 }
 
 /// All CPUs, or of many those that lost most.
@@ -34,15 +34,15 @@ pub(crate) fn measured(
     summary: &CheckSummary,
 ) -> Table {
     let shown = worst(&summary.noise, LISTED, WORST);
-    let legend = (!shown.is_empty()).then(|| {
+    let legend = (!shown.listed.is_empty()).then(|| {
         text!(
             "\"ticks\": timer interrupts; \"gap\": the loop did not run for more than {}; \"lost\": \
              all gaps; \"risk\": that a job, started at a random moment, meets one.",
             series.noise.threshold_ns
         )
     });
-    let table = rows(spec, summary, &shown);
-    table.legend(legend).rest(left_out(&summary.noise, shown.len()))
+    let table = rows(spec, summary, &shown.listed);
+    table.legend(legend).rest(left_out(&shown))
 }
 
 /// How long it was measured, and where.
@@ -103,7 +103,7 @@ fn ticks(idle: Option<&CpuTicksSummary>) -> Text {
 
 /// What a CPU lost in its busy loop: ticks, share, median and longest gap, risk.
 fn while_busy(cpu: &CpuNoiseSummary) -> [Text; 5] {
-    let length = |length| number::any(length);
+    let length = number::any;
     [
         number::known(cpu.proc.timer_hz.map(number::rate)),
         number::known(cpu.noise_ppm),

@@ -13,6 +13,8 @@ use crate::number;
 
 /// The table of all sources lists this many groups of each part.
 const LISTED: usize = 6;
+const LEGEND: &str = "\"share\": of the time of all CPUs. A gap may have several sources. Threads of one \
+    program, and kernel threads of one kind, are one line.";
 
 /// The largest sources of all CPUs together, with bars.
 pub(crate) fn top_sources(split: &Split, listed: usize) -> Table {
@@ -49,21 +51,12 @@ fn source(group: &Group) -> Cell {
 
 /// The table of all sources of lost time; empty if events were not traced.
 pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> Document {
-    let mut document = Document::default();
-    let Some(split) = &verdict.split else { return document };
-    document.heading("Sources of lost time");
-    document.add(table(split).legend(
-        "\"share\": of the time of all CPUs. A gap may have several sources. Threads of one program, \
-         and kernel threads of one kind, are one line.",
-    ));
-    document.paragraph(text!(
-        "{} and {} list each thread.",
-        Text::command("--json"),
-        Text::command("noisefloor noise")
-    ));
-    document.lines(steal(noise));
-    document.lines(periods(noise));
-    document
+    let Some(split) = &verdict.split else { return Document::default() };
+    let [json, command] = ["--json", "noisefloor noise"].map(Text::command);
+    Document::section("Sources of lost time", table(split).legend(LEGEND))
+        .add(text!("{} and {} list each thread.", json, command))
+        .lines(steal(noise))
+        .lines(periods(noise))
 }
 
 fn table(split: &Split) -> Table {

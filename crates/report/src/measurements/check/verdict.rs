@@ -137,16 +137,12 @@ fn all_parts(split: &Split, unit: ShareUnit) -> Text {
 }
 
 /// ` (rustc, 12 threads: 41.9 %; 3 more)`.
-fn programs(split: &Split, unit: ShareUnit) -> Text {
+fn programs(split: &Split, unit: ShareUnit) -> Option<Text> {
     let programs = split.groups_of(LossCategory::Programs).groups;
     let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
-    let named = programs.iter().filter(is_large).take(NAMED);
-    let mut named: Vec<Text> = named.map(|group| program(group, unit)).collect();
-    if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
-        named.push(format!("{more} more").into());
-    }
-    let named = Text::join(named, "; ");
-    if named.is_empty() { named } else { text!(" ({})", named) }
+    let large = programs.iter().filter(is_large).count();
+    let all = programs.iter().map(|group| program(group, unit)).collect();
+    (large > 0).then(|| text!(" ({})", Text::first(large.min(NAMED), all, "; ")))
 }
 
 fn program(group: &Group, unit: ShareUnit) -> Text {

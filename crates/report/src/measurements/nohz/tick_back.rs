@@ -3,26 +3,23 @@
 use summary::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 
 use crate::document::Document;
-use crate::document::list::{Item, List};
+use crate::document::list::List;
 use crate::document::text::{Text, text};
 use crate::measurements::nohz::dependency::{dependency, times};
 
 /// A title, and an item for each cause.
 pub(crate) fn restart_causes(back: &TickReturnSummary) -> Document {
-    let again = (!back.stopped).then_some(", in which the tick did not stop again");
-    let mut causes: Vec<Item> = back.causes.iter().map(sentence).map(Item::new).collect();
-    if causes.is_empty() {
-        causes.push(Item::new("no cause accounts for a tenth of them or more"));
-    }
-    let mut document = Document::default();
-    document.heading(text!(
+    let title = text!(
         "Causes of the restart, traced for another {} with {} timer interrupts{}",
         back.span_ns,
         back.ticks,
-        again
-    ));
-    document.add(List::bullets(causes));
-    document
+        (!back.stopped).then_some(", in which the tick did not stop again")
+    );
+    let causes = match back.causes.is_empty() {
+        true => vec!["no cause accounts for a tenth of them or more".into()],
+        false => back.causes.iter().map(sentence).collect(),
+    };
+    Document::section(title, List::bullets(causes))
 }
 
 /// A cause in a table's cell.

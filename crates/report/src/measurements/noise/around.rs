@@ -1,10 +1,10 @@
 //! One gap above the limit of `--stop-above`, with the events before and during it.
 
-use recording::{Blamed, CpuNoise, NoiseSeries};
+use recording::{Blamed, CpuNoise, Event, NoiseSeries};
 use units::{Nanos, Span};
 
 use crate::document::Document;
-use crate::document::table::{Cell, Column, Table, cells};
+use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::kind_word;
 use crate::number;
@@ -20,61 +20,49 @@ pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<Document> {
     let first = |cpu: &&CpuNoise| cpu.gaps.iter().find(|gap| gap.length > limit).copied();
     let hit = series.cpus.iter().filter_map(|cpu| Some((cpu, first(&cpu)?)));
     let (cpu, gap) = hit.min_by_key(|(cpu, gap)| cpu.began_ns + gap.start)?;
-    let table = table(cpu.blamed.as_ref()?, gap)?;
-    let mut document = Document::default();
-    document.paragraph(text!(
+    let title = text!(
         "CPU {}: a gap of {}, more than {}, {} after the start of the loop. Events before and \
          during the gap, from its start:",
         cpu.cpu,
         gap.length,
         limit,
         number::moment(gap.start)
-    ));
-    document.add(table);
-    Some(document)
+    );
+    Some(Document::from(title).add(table(cpu.blamed.as_ref()?, gap)?))
 }
 
 fn table(blamed: &Blamed, gap: Span) -> Option<Table> {
+    let from = gap.start.saturating_sub(BEFORE);
+    let is_near = |span: Span| span.end() >= from && span.start <= gap.end();
+    let near = blamed.trace.as_ref()?.iter().filter(|event| is_near(event.span));
+    let near: Vec<&Event> = near.collect();
+    let near = &near[near.len().saturating_sub(EVENTS)..];
+    let row = |event: &&Event| {
+        let culprit = blamed.culprits.get(event.culprit)?;
+        let (kind, name) = (kind_word(culprit.kind), Text::name(&culprit.name));
+        Some(cells![since(event.span, gap), event.span.length, kind, name])
+    };
+    let first = near.iter().position(|event| gap.start <= event.span.start);
+    let (before, during) = near.split_at(first.unwrap_or(near.len()));
     let mut table = Table::new([
         Column::number("start"),
         Column::number("duration"),
         Column::words(""),
         Column::name("", 12..=48),
     ]);
-    let from = gap.start.saturating_sub(BEFORE);
-    let is_near = |span: Span| span.end() >= from && span.start <= gap.end();
-    let near = blamed.trace.as_ref()?.iter().filter(|event| is_near(event.span));
-    let near: Vec<_> = near.collect();
-    let start = || cells![Nanos::ZERO, gap.length, "", "start of the gap"];
-    let mut is_started = false;
-    for event in near.iter().skip(near.len().saturating_sub(EVENTS)) {
-        if !is_started && gap.start <= event.span.start {
-            is_started = true;
-            table.row(start());
-        }
-        let Some(culprit) = blamed.culprits.get(event.culprit) else { continue };
-        table.row(row(
-            event.span,
-            gap,
-            kind_word(culprit.kind),
-            Text::name(culprit.name.as_str()),
-        ));
-    }
-    if !is_started {
-        table.row(start());
-    }
+    before.iter().filter_map(row).for_each(|cells| table.row(cells));
+    table.row(cells![Nanos::ZERO, gap.length, "", "start of the gap"]);
+    during.iter().filter_map(row).for_each(|cells| table.row(cells));
     table.row(cells![gap.length, "", "", "end of the gap"]);
     Some(table)
 }
 
-/// Times are relative to the start of the gap.
-fn row(span: Span, gap: Span, kind: &str, name: Text) -> [Cell; 4] {
-    let from = if span.start < gap.start {
-        text!("-{}", gap.start.saturating_sub(span.start))
-    } else {
-        number::duration(span.start.saturating_sub(gap.start)).into()
-    };
-    cells![from, span.length, kind, name]
+/// The start of an event, from that of the gap.
+fn since(span: Span, gap: Span) -> Text {
+    match span.start < gap.start {
+        true => text!("-{}", gap.start.saturating_sub(span.start)),
+        false => span.start.saturating_sub(gap.start).into(),
+    }
 }
 
 #[cfg(test)]

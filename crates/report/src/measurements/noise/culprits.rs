@@ -18,30 +18,24 @@ const LISTED_ON_SCREEN: usize = 4;
 pub(crate) const CPUS: usize = 4;
 /// The threads of the measuring process.
 pub(crate) const OWN: &str = "noisefloor itself";
-/// The explanation below the first table.
+/// The explanation below the table.
 const LEGEND: &str = "\"time\": the part of the gaps' time that is attributed to the source; \"share\": its \
-    share of all gaps' time. A gap may have several sources.";
-/// What the legend does not say.
-const KINDS: &str = "\"device\" and \"IPI\": interrupts of devices and between CPUs.";
+    share of all gaps' time. A gap may have several sources. \"device\" and \"IPI\": interrupts of \
+    devices and between CPUs.";
 /// Replaces the table if single events were not traced.
 const TOTALS_ONLY: &str = "Sources of noise unknown: /proc has totals only (see below).";
 
 /// On one screen the table of all CPUs together, with `--full` also of each if they are few; empty
 /// if events were not traced.
 pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> Document {
-    let mut document = Document::default();
     let source = match source {
-        None => return document,
-        Some(Source::Proc) => {
-            document.paragraph(TOTALS_ONLY);
-            return document;
-        }
+        None => return Document::default(),
+        Some(Source::Proc) => return TOTALS_ONLY.into(),
         Some(source) => source,
     };
-    document.heading(text!("Sources of noise, traced with {}", source_words(source)));
-    document.add_or(of_each(summary).legend(LEGEND), together(summary));
-    document.detail(KINDS);
-    document
+    Document::default()
+        .heading(text!("Sources of noise, traced with {}", source_words(source)))
+        .add_or(of_each(summary).legend(LEGEND), together(summary))
 }
 
 /// The largest sources of all CPUs together.

@@ -10,11 +10,9 @@ use crate::number;
 /// The number of listed culprits.
 const LISTED: usize = 6;
 /// The explanation below the table.
-const LEGEND: &str = "\"entry\": before the first tracepoint of a gap; \"inside\": between an event's \
-    tracepoints; \"exit\": after the event.";
-/// What the legend does not say.
-const ENTRY: &str = "The time of \"entry\" is kernel entry and, in a guest, delivery of the interrupt by \
-    the hypervisor.";
+const LEGEND: &str = "\"entry\": before the first tracepoint of a gap: kernel entry and, in a guest, \
+    delivery of the interrupt by the hypervisor; \"inside\": between an event's tracepoints; \"exit\": \
+    after the event.";
 
 /// A table of all CPUs together; empty if no interrupt has time outside of its tracepoints, or
 /// events were not traced.
@@ -25,9 +23,6 @@ pub(crate) fn edges(summary: &NoiseSummary) -> Document {
     };
     let listed = culprits.iter().filter(|culprit| has_edges(culprit)).take(LISTED);
     let listed: Vec<_> = listed.collect();
-    if listed.is_empty() {
-        return Document::default();
-    }
     let table = Table::of(&listed)
         .number("CPU", |_| cpu.as_str())
         .column(Column::words("source"), |culprit| kind_word(culprit.kind))
@@ -39,9 +34,7 @@ pub(crate) fn edges(summary: &NoiseSummary) -> Document {
         .table
         .legend(LEGEND);
     let title = "Time of interrupts before, between and after their tracepoints";
-    let mut document = Document::section(title, table);
-    document.paragraph(ENTRY);
-    document
+    Document::section(title, table)
 }
 
 /// Whether it is an interrupt, or work that follows from one, with time outside of its

@@ -1,19 +1,16 @@
 //! `/proc` counters during a measurement: a table with a row for each counter and a column for
-//! each CPU, of the CPUs with the most noise; and the interrupts of one CPU.
+//! each of a few CPUs; and the interrupts of one CPU.
 
 use std::collections::BTreeMap;
 
-use summary::{LineSummary, NoiseSummary, ProcSummary};
+use summary::{LineSummary, ProcSummary};
 use units::{Cpu, PerSecond};
 
 use crate::document::Document;
-use crate::document::table::{Cell, Column, Table};
+use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::measurements::noise::worst::worst;
 use crate::number;
 
-/// CPUs that fit side by side.
-const COLUMNS: usize = 4;
 /// Rows of each kind; less frequent ones are in the JSON object only.
 const ROWS: usize = 8;
 
@@ -42,16 +39,6 @@ fn omitted(rows: usize) -> Text {
         0 => Text::default(),
         more => text!("{} less frequent ones: see --json.", more.to_string()),
     }
-}
-
-/// The counters of the CPUs with the most noise, with a title.
-pub(crate) fn worst_counters(summary: &NoiseSummary) -> Document {
-    let shown = worst(summary, COLUMNS, COLUMNS);
-    let is_cut = shown.len() < summary.cpus.len();
-    let which = if is_cut { ", on the CPUs that lost most" } else { "" };
-    let shown: Vec<Counters<'_>> = shown.iter().map(|cpu| (cpu.cpu, &cpu.proc)).collect();
-    // The steal clock is more precise, and reported above.
-    counters(&shown, which, summary.steal.is_none())
 }
 
 /// The counters of a few CPUs, with a title that ends with `which`, and with their
@@ -123,16 +110,13 @@ fn softirqs(counters: &ProcSummary) -> Rates {
 }
 
 fn add_totals(table: &mut Table, shown: &[Counters<'_>], has_steal: bool) {
-    let mut add = |name: &str, print: &dyn Fn(&ProcSummary) -> Cell| {
+    let mut add = |name: &str, print: &dyn Fn(&ProcSummary) -> Text| {
         let cells = shown.iter().map(|(_, counters)| print(counters));
-        table.row(std::iter::once(Cell::from(name)).chain(cells));
+        table.row(std::iter::once(Text::from(name)).chain(cells));
     };
-    let time = |time| number::known(time).into();
-    add("involuntary context switches", &|counters| {
-        number::count(counters.preempted).into()
-    });
-    add("run queue wait time", &|counters| time(counters.waited_ns));
+    add("involuntary context switches", &|counters| counters.preempted.into());
+    add("run queue wait time", &|counters| number::known(counters.waited_ns));
     if has_steal {
-        add("steal time", &|counters| time(counters.steal_ns));
+        add("steal time", &|counters| number::known(counters.steal_ns));
     }
 }

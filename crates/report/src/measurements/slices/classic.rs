@@ -29,10 +29,10 @@ pub fn slices_classic(summary: &SlicesSummary, reasons: &[Doubt]) -> Document {
     }
     let mut document = Document::default();
     if !lines.is_empty() {
-        document.add(Content::Verbatim(lines));
-        document.paragraph(COLUMNS);
+        document = document.add(Content::Verbatim(lines));
+        document = document.add(COLUMNS);
     }
-    document.doubts(reasons);
+    document = document.doubts(reasons);
     document
 }
 

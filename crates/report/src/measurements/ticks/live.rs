@@ -43,9 +43,9 @@ pub fn ticks_sample(sample: &TickSample) -> String {
         });
         return format!("{time:>TIME$}{}\n", cells.collect::<String>());
     }
-    let (shown, rest) = most_ticking(summary.cpus);
+    let cpus = most_ticking(&summary.cpus);
     let mut text = String::new();
-    for (at, cpus) in shown.chunks(CELLS).enumerate() {
+    for (at, cpus) in cpus.listed.chunks(CELLS).enumerate() {
         let cells = cpus.iter().map(|cpu| {
             let [timer, busy] = cell(cpu);
             format!("    {:>3}{timer:>9}{busy:>8}", cpu.cpu)
@@ -53,8 +53,9 @@ pub fn ticks_sample(sample: &TickSample) -> String {
         let lead = if at == 0 { time.to_string() } else { String::new() };
         text.push_str(&format!("{lead:>TIME$}{}\n", cells.collect::<String>()));
     }
-    if let Some(highest) = rest.first() {
-        let rest = format!("and {} CPUs with {} or less", rest.len(), timer(highest));
+    if let Some(highest) = cpus.others.first() {
+        let count = cpus.others.len();
+        let rest = format!("and {count} CPUs with {} or less", timer(highest));
         text.push_str(&format!("{:TIME$}    {rest}\n", ""));
     }
     text

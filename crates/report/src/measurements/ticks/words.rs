@@ -19,8 +19,18 @@ pub(crate) fn rate(facts: &Facts) -> Option<Text> {
     Some(text!("{} times a second (CONFIG_HZ{})", hz, from))
 }
 
-/// When the tick stops, as the end of a sentence about the tick.
-pub(crate) fn stops(facts: &Facts, mode: TickMode) -> Text {
+/// The rate, and when the tick stops.
+pub(crate) fn reference(facts: &Facts) -> Text {
+    let rate = rate(facts).unwrap_or_else(|| match facts.tick.hz.value() {
+        Err(why) => text!("unknown rate: {}", why.to_string()),
+        Ok(_) => "unknown rate".into(),
+    });
+    let stops = facts.tick.mode.get().map(|mode| stops(facts, *mode));
+    text!("{}{}", rate, stops.map(|stops| text!("; {}", stops)))
+}
+
+/// When the tick stops.
+fn stops(facts: &Facts, mode: TickMode) -> Text {
     let listed = facts.tick.nohz_full.get().filter(|cpus| !cpus.is_empty());
     match (mode, listed) {
         (TickMode::Periodic, _) => "never stops".into(),
