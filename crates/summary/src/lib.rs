@@ -94,7 +94,7 @@ pub use length_log::{LengthInterval, LengthLog, NoLog};
 pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::read::{cell_metrics, metrics};
-pub use metrics::{cell_metric_keys, definitions, metrics_of};
+pub use metrics::{cell_metric_keys, definition, definitions, metrics_of};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;

@@ -20,7 +20,6 @@ use recording::Cell;
 use crate::cell::CellSummary;
 use crate::metrics::definition::{Definition, Metric};
 use crate::metrics::read::cell_metrics;
-use crate::metrics::row::CALL;
 
 /// All metrics that recordings and cells can have.
 pub fn definitions() -> impl Iterator<Item = &'static Definition> {
@@ -28,13 +27,9 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
 }
 
 /// The definition of the metric with that key.
-pub(crate) fn definition(key: &str) -> Option<&'static Definition> {
-    let fits = |about: &&Definition| match about.key.split_once(CALL) {
-        Some((before, after)) => key.starts_with(before) && key.ends_with(after),
-        None => about.key == key,
-    };
+pub fn definition(key: &str) -> Option<&'static Definition> {
     let exact = definitions().find(|about| about.key == key);
-    exact.or_else(|| definitions().find(fits))
+    exact.or_else(|| definitions().find(|about| about.call(key).is_some()))
 }
 
 /// The metrics of a cell; none if it was lost.
@@ -44,8 +39,10 @@ pub fn metrics_of(cell: &Cell) -> Vec<Metric> {
 
 /// The keys of all metrics that cells can have, with those of these calls.
 pub fn cell_metric_keys<'a>(calls: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-    let keys = |about: &Definition| match about.key.contains(CALL) {
-        true => calls.clone().map(|call| about.key.replace(CALL, call)).collect(),
+    let keys = |about: &Definition| match about.key.contains(Definition::CALL) {
+        true => {
+            calls.clone().map(|call| about.key.replace(Definition::CALL, call)).collect()
+        }
         false => vec![about.key.to_owned()],
     };
     table::of_cells().flat_map(keys).collect()

@@ -91,7 +91,7 @@ fn table(other: &str, comparison: &CellsComparison) -> Table {
 
 /// All digits of a metric's value, with its unit.
 fn exact(metric: &str, value: f64) -> Text {
-    let unit = match metric_names::definition(metric).map(|about| about.unit) {
+    let unit = match summary::definition(metric).map(|about| about.unit) {
         Some(Unit::Ns) => " ns",
         Some(Unit::Ppm) => " ppm",
         Some(Unit::Hz) => "/s",

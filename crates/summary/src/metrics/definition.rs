@@ -6,8 +6,10 @@ use units::Cpu;
 /// The definition of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name; `CALL` in it stands for the name of a call.
+    /// Its key; `CALL` in it stands for the name of a call.
     pub key: &'static str,
+    /// What tables call it; `CALL` as in the key.
+    pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
     /// Which values are better.
@@ -16,6 +18,17 @@ pub struct Definition {
     pub of: &'static str,
     /// Its description, a noun phrase.
     pub help: &'static str,
+}
+
+impl Definition {
+    /// Stands for the name of a call in a key and in a name.
+    pub const CALL: &'static str = "CALL";
+
+    /// The name of the call in a key of this definition.
+    pub fn call<'a>(&self, key: &'a str) -> Option<&'a str> {
+        let (before, after) = self.key.split_once(Self::CALL)?;
+        key.strip_prefix(before)?.strip_suffix(after)
+    }
 }
 
 /// A number of a recording or a cell.

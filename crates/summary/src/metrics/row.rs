@@ -6,8 +6,6 @@ use units::{Cpu, Instructions, Nanos, PerSecond, Ppm};
 
 use crate::metrics::definition::{Definition, Metric};
 
-/// Stands for the name of a call in a key.
-pub(crate) const CALL: &str = "CALL";
 /// Another run may differ by this many times the deviation of a single phase, if the metric
 /// depends on rare events.
 pub(crate) const RARE: f64 = 2.0;
@@ -40,7 +38,10 @@ pub(crate) fn whole<'a, S>(
 }
 
 pub(crate) fn of_call<S>(rows: Rows<S>, call: &str, summary: &S) -> Vec<Metric> {
-    let named = |metric: Metric| Metric { key: metric.key.replace(CALL, call), ..metric };
+    let named = |metric: Metric| Metric {
+        key: metric.key.replace(Definition::CALL, call),
+        ..metric
+    };
     whole(rows, summary).into_iter().map(named).collect()
 }
 

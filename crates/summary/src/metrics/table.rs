@@ -1,7 +1,7 @@
 //! The table of metrics, by the type that they are read from.
 //!
-//! Each row is a key, its unit, which values are better, a description, and the function that reads
-//! it; each group of rows names its measurements. Keys contain the unit, followed only by the
+//! Each row is a key, its unit, which values are better, a name, a description, and the function that
+//! reads it; each group of rows names its measurements. Keys contain the unit, followed only by the
 //! statistic.
 
 use stats::{Better, Distribution, Latencies, Spread, Unit};
@@ -42,11 +42,12 @@ pub(crate) type IdleRates = [Option<Reading>; 2];
 
 macro_rules! table {
     ($all:ident: $($group:ident($summary:ty) $of:literal {
-        $($key:tt $unit:ident $better:ident $help:literal $read:expr;)+
+        $($key:tt $unit:ident $better:ident $name:literal $help:literal $read:expr;)+
     })+) => {
         $(pub(crate) const $group: Rows<$summary> = &[$(Row {
             about: Definition {
                 key: $key,
+                name: $name,
                 unit: Unit::$unit,
                 better: Better::$better,
                 of: $of,
@@ -65,164 +66,187 @@ macro_rules! table {
 // The metrics of cells; recordings have some of them, too.
 table! { of_cells:
     GAPS(Spread) "noise" {
-        "tick_instructions" Instructions Less
+        "tick_instructions" Instructions Less "instructions per tick"
             "median gap as measured by the guest's loop, including one pass of the loop" median;
-        "tick_instructions_mean" Instructions Less "mean gap, measured in the same way" mean;
+        "tick_instructions_mean" Instructions Less "instructions per tick, mean"
+            "mean gap as measured by the guest's loop, including one pass of the loop" mean;
     }
     TICK(Spread) "noise, ticks" {
-        "tick_kernel_instructions" Instructions Less
+        "tick_kernel_instructions" Instructions Less "kernel instructions per tick"
             "median cost of a timer interrupt in the kernel, as counted by the counter" median;
-        "tick_kernel_instructions_mean" Instructions Less
+        "tick_kernel_instructions_mean" Instructions Less "kernel instructions per tick, mean"
             "mean cost of a timer interrupt in the kernel" mean;
     }
     KINDS(TickKinds) "noise, ticks" {
-        "tick_kind_instructions_min" Instructions Less
+        "tick_kind_instructions_min" Instructions Less "kind of tick, cheapest"
             "cheapest kind of tick that at least 10 % of the ticks belong to"
             |kinds| kind(kinds.frequent_min, kinds.deviations()[0]);
-        "tick_kind_instructions_max" Instructions Less
+        "tick_kind_instructions_max" Instructions Less "kind of tick, most expensive"
             "most expensive kind of tick that at least 10 % of the ticks belong to"
             |kinds| kind(kinds.frequent_max, kinds.deviations()[1]);
     }
     IDLE(IdleRates) "ticks" {
-        "idle_instructions_hz" Hz Less "instructions per idle second" |rates| rates[0];
-        "idle_timer_hz" Hz Less "timer interrupts per idle second" |rates| rates[1];
+        "idle_instructions_hz" Hz Less "instructions while idle"
+            "instructions per idle second" |rates| rates[0];
+        "idle_timer_hz" Hz Less "timer interrupts while idle"
+            "timer interrupts per idle second" |rates| rates[1];
     }
     STRETCHES(IdleStretches) "ticks" {
-        "idle_stretch_ns_mean" Ns More
+        "idle_stretch_ns_mean" Ns More "idle stretch, mean"
             "mean idle stretch of a CPU: guest time from a halt to the next instruction"
             |idle| ns(idle.mean_ns);
-        "idle_skylake_c10_ppm" Ppm More
+        "idle_skylake_c10_ppm" Ppm More "idle for 5 ms or more"
             "share of idle time in stretches of at least 5 ms, the target residency of Skylake's C10"
             |idle| ppm(idle.share("Skylake", "C10"));
-        "idle_sapphire_rapids_c6_ppm" Ppm More
-            "the same for 800 us, that of Sapphire Rapids' C6"
+        "idle_sapphire_rapids_c6_ppm" Ppm More "idle for 800 µs or more"
+            "share of idle time in stretches of at least 800 us, the target residency of Sapphire \
+             Rapids' C6"
             |idle| ppm(idle.share("Sapphire Rapids", "C6"));
     }
     CALL_COST(Spread) "calls" {
-        "CALL_instructions" Instructions Less
+        "CALL_instructions" Instructions Less "instructions of CALL"
             "median cost of the call of that name: `getpid_instructions`" median;
-        "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
+        "CALL_instructions_mean" Instructions Less "instructions of CALL, mean"
+            "mean cost of the call of that name" mean;
     }
     PROGRAM(ProgramSummary) "program" {
-        "program_ns" Ns Less "run time of the command, in guest time"
+        "program_ns" Ns Less "run time of the command" "run time of the command, in guest time"
             |run| ns(Some(run.elapsed_ns));
     }
     PROGRAM_COST(ProgramCost) "program" {
-        "program_instructions" Instructions Less
+        "program_instructions" Instructions Less "command's instructions"
             "instructions of the command, in user mode and the kernel"
             |cost| instructions(cost.command().map(|of| of.instructions));
-        "program_kernel_instructions" Instructions Less
-            "those of the kernel"
+        "program_kernel_instructions" Instructions Less "command's kernel instructions"
+            "kernel instructions of the command"
             |cost| instructions(cost.command().map(|of| of.kernel_instructions));
-        "guest_instructions" Instructions Less
+        "guest_instructions" Instructions Less "guest's instructions"
             "instructions of the whole guest from the command's start to its end"
             |cost| instructions(Some(cost.instructions));
-        "guest_kernel_instructions" Instructions Less
-            "those of the kernel"
+        "guest_kernel_instructions" Instructions Less "guest's kernel instructions"
+            "kernel instructions of the whole guest from the command's start to its end"
             |cost| instructions(Some(cost.kernel_instructions));
-        "unit_instructions" Instructions Less
+        "unit_instructions" Instructions Less "instructions per unit of work"
             "instructions of the guest for a unit of the command's work, such as a request"
             |cost| exact(cost.unit.as_ref().map(|unit| unit.instructions), f64::from);
-        "unit_kernel_instructions" Instructions Less
-            "those of the kernel"
+        "unit_kernel_instructions" Instructions Less "kernel instructions per unit"
+            "kernel instructions of the guest for a unit of the command's work"
             |cost| exact(cost.unit.as_ref().map(|unit| unit.kernel_instructions), f64::from);
-        "units_hz" Hz More "units of work per second of guest time"
+        "units_hz" Hz More "units of work" "units of work per second of guest time"
             |cost| hz(cost.unit.as_ref()?.units_hz);
     }
     NOHZ_COST(NohzTestSummary) "nohz" {
-        "nohz_entry_instructions" Instructions Less
+        "nohz_entry_instructions" Instructions Less "instructions to stop the tick"
             "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
     }
     NOHZ_ENTRY(NohzTestSummary) "nohz" {
-        "nohz_entry_ns" Ns Less "time until the tick had stopped; missing if it did not stop"
+        "nohz_entry_ns" Ns Less "time to stop the tick"
+            "time until the tick had stopped; missing if it did not stop"
             entry;
     }
     NOHZ_OBSERVED(NohzTestSummary) "nohz" {
-        "nohz_timer_hz" Hz Less "timer interrupts per second after the tick had stopped" observed;
+        "nohz_timer_hz" Hz Less "timer interrupts, tick stopped"
+            "timer interrupts per second after the tick had stopped" observed;
     }
     SLICES(StepSlices) "slices" {
-        "slice_ns_mean" Ns Neither
+        "slice_ns_mean" Ns Neither "slice, mean"
             "CPU time of the spinners divided by their involuntary switches; in exact mode instructions"
             |step| rare(ns(step.slice_ns.mean), step.turns_deviation.and_then(|off| ns(off.slice_ns)));
-        "slice_switches_hz" Hz Less "involuntary switches of the spinners per second"
+        "slice_switches_hz" Hz Less "involuntary switches"
+            "involuntary switches of the spinners per second"
             |step| rare(hz(step.switches_hz), step.turns_deviation.and_then(|off| hz(off.switches_hz)));
-        "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
+        "spinner_passes_hz" Hz More "iterations of the loops"
+            "iterations of the spinners' loops per second"
             |step| rare(hz(step.passes_hz), step.turns_deviation.and_then(|off| hz(off.passes_hz)));
     }
     NOISE(GapNumbers) "noise" {
-        NOISE_PPM Ppm Less "OS noise" |gaps| ppm(gaps.noise_ppm);
-        "gap_ns_p50" Ns Less "median length of the gaps" |gaps| ns(gaps.ns_p50);
-        "gap_ns_p99" Ns Less "length that 99 % of the gaps do not exceed"
+        NOISE_PPM Ppm Less "OS noise" "OS noise" |gaps| ppm(gaps.noise_ppm);
+        "gap_ns_p50" Ns Less "gap, median" "median length of the gaps" |gaps| ns(gaps.ns_p50);
+        "gap_ns_p99" Ns Less "gap, p99" "length that 99 % of the gaps do not exceed"
             |gaps| ns(gaps.ns_p99);
-        GAP_NS_MAX Ns Less "longest gap" |gaps| ns(gaps.ns_max);
-        "gaps_hz" Hz Less "gaps per second" |gaps| hz(gaps.hz);
+        GAP_NS_MAX Ns Less "gap, longest" "longest gap" |gaps| ns(gaps.ns_max);
+        "gaps_hz" Hz Less "gaps" "gaps per second" |gaps| hz(gaps.hz);
     }
     LATENCY(Distribution<Latencies>) "latency" {
-        "late_ns_p50" Ns Less "median wake-up latency" |late| ns(late.p50);
-        "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
+        "late_ns_p50" Ns Less "wake-up latency, median"
+            "median wake-up latency" |late| ns(late.p50);
+        "late_ns_p99" Ns Less "wake-up latency, p99" "wake-up latency that 99 % do not exceed"
             |late| ns(late.p99);
-        "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
+        "late_ns_p99_9" Ns Less "wake-up latency, p99.9" "wake-up latency that 99.9 % do not exceed"
             |late| ns(late.p99_9);
-        LATE_NS_MAX Ns Less "longest wake-up latency" |late| ns(late.max);
+        LATE_NS_MAX Ns Less "wake-up latency, longest"
+            "longest wake-up latency" |late| ns(late.max);
     }
     CALL_TIME(CallSummary) "calls" {
-        "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
+        "CALL_ns_p50" Ns Less "time of CALL" "median time of the call of that name"
+            |call| ns(call.step_ns.p50);
     }
 }
 
 // The metrics of recordings only.
 table! { of_recordings:
     TICKS(CpuTicksSummary) "ticks" {
-        "timer_hz" Hz Less "timer interrupts per second" |cpu| hz(cpu.timer_hz);
-        "interrupts_hz" Hz Less "interrupts per second" |cpu| hz(cpu.interrupts_hz);
-        "busy_ppm" Ppm Neither "share of time that the CPU was not idle"
+        "timer_hz" Hz Less "timer interrupts" "timer interrupts per second" |cpu| hz(cpu.timer_hz);
+        "interrupts_hz" Hz Less "all interrupts"
+            "interrupts per second" |cpu| hz(cpu.interrupts_hz);
+        "busy_ppm" Ppm Neither "time not idle" "share of time that the CPU was not idle"
             |cpu| ppm(cpu.busy_ppm);
     }
     STRESS(NohzStressSummary) "nohz stress" {
-        "nohz_failures" Count Less "tries in which the tick did not stop"
+        "nohz_failures" Count Less "tries without a stop" "tries in which the tick did not stop"
             |stress| count(Some(stress.failures));
-        "nohz_entry_ns_p50" Ns Less "median time until the tick had stopped"
+        "nohz_entry_ns_p50" Ns Less "time to stop the tick, median"
+            "median time until the tick had stopped"
             |stress| ns(stress.wait_ns?.p50);
-        "nohz_entry_ns_max" Ns Less "longest time until the tick had stopped"
+        "nohz_entry_ns_max" Ns Less "time to stop the tick, longest"
+            "longest time until the tick had stopped"
             |stress| ns(stress.wait_ns?.max);
     }
     JITTER(JitterSummary) "jitter" {
-        "jitter_ns_p50" Ns Less "median jitter of a test" |all| jitter(all, all.jitter.p50);
-        "jitter_ns_p99" Ns Less "jitter that 99 % of the tests do not exceed"
+        "jitter_ns_p50" Ns Less "jitter, median"
+            "median jitter of a test" |all| jitter(all, all.jitter.p50);
+        "jitter_ns_p99" Ns Less "jitter, p99" "jitter that 99 % of the tests do not exceed"
             |all| jitter(all, all.jitter.p99);
-        "jitter_ns_max" Ns Less "largest jitter of a test" |all| jitter(all, all.jitter.max);
-        "loop_ns_mean" Ns Less "mean run time of a loop" |all| jitter(all, all.loop_time.mean);
+        "jitter_ns_max" Ns Less "jitter, largest"
+            "largest jitter of a test" |all| jitter(all, all.jitter.max);
+        "loop_ns_mean" Ns Less "loop, mean"
+            "mean run time of a loop" |all| jitter(all, all.loop_time.mean);
     }
     RUN(RunSummary) "run" {
-        "run_ns" Ns Less "run time of the program" |run| ns(Some(run.elapsed_ns));
-        "run_net_ns" Ns Less
+        "run_ns" Ns Less "run time" "run time of the program" |run| ns(Some(run.elapsed_ns));
+        "run_net_ns" Ns Less "net run time"
             "run time without interruptions, preemptions and steal time; on one CPU only"
             |run| ns(run.net_ns);
-        "run_lost_ns" Ns Less "the rest of the run time" |run| ns(run.lost_ns);
-        "run_cpu_ns" Ns Less "CPU time of the program, in user and kernel mode"
+        "run_lost_ns" Ns Less "time lost" "run time lost to interruptions, preemptions and steal time"
+            |run| ns(run.lost_ns);
+        "run_cpu_ns" Ns Less "CPU time" "CPU time of the program, in user and kernel mode"
             |run| ns(Some(run.cpu_ns));
-        "run_preempted" Count Less "involuntary context switches of the program"
+        "run_preempted" Count Less "preemptions" "involuntary context switches of the program"
             |run| count(Some(run.usage.involuntary));
-        "run_noise_ppm" Ppm Less "share of its runnable time that the program lost"
+        "run_noise_ppm" Ppm Less "runnable time lost"
+            "share of its runnable time that the program lost"
             |run| ppm(run.interruptions.as_ref()?.noise_ppm);
-        "run_gap_ns_max" Ns Less "longest interruption of the program"
+        "run_gap_ns_max" Ns Less "interruption, longest" "longest interruption of the program"
             |run| ns(run.interruptions.as_ref()?.gap_ns.max);
     }
     WAKERS(WakersSummary) "wakers" {
-        "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
+        "wakeups_hz" Hz Less "wake-ups" "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
     }
     GUESTS(GuestsSummary) "guests" {
-        GUESTS_CPU_PPM Ppm Less "CPU time of all guests" |guests| ppm(guests.cpu_ppm);
-        "guests_wakeups_hz" Hz Less "wake-ups per second of all guests"
+        GUESTS_CPU_PPM Ppm Less "CPU time of all guests"
+            "CPU time of all guests" |guests| ppm(guests.cpu_ppm);
+        "guests_wakeups_hz" Hz Less "wake-ups of all guests" "wake-ups per second of all guests"
             |guests| hz(guests.wakeups_hz);
-        "idle_guest_cpu_ppm_max" Ppm Less "largest CPU time of an idle guest"
+        "idle_guest_cpu_ppm_max" Ppm Less "idle guest's CPU time, largest"
+            "largest CPU time of an idle guest"
             |guests| exact(guests.idle_max(|one| Some(one.cpu_ppm?.get())), f64::from);
-        GUEST_WAKEUPS_HZ_MAX Hz Less "most wake-ups per second and vCPU of an idle guest"
+        GUEST_WAKEUPS_HZ_MAX Hz Less "idle vCPU's wake-ups, most"
+            "most wake-ups per second and vCPU of an idle guest"
             |guests| exact(
                 guests.idle_max(|one| Some(one.wakeups_per_vcpu_hz?.get())),
                 f64::from,
             );
-        GUESTS_SAVING_PPM Ppm Less
+        GUESTS_SAVING_PPM Ppm Less "CPU time that could be saved"
             "CPU time saved if all idle guests woke up as rarely as the best"
             |guests| ppm(guests.saving_ppm);
     }
@@ -231,25 +255,32 @@ table! { of_recordings:
 // The metrics of files of other tools only.
 table! { of_files:
     INTERRUPT_LATENCY(Distribution<Latencies>) "imported" {
-        "interrupt_late_ns_p50" Ns Less "median latency of the timer interrupt"
+        "interrupt_late_ns_p50" Ns Less "timer interrupt latency, median"
+            "median latency of the timer interrupt"
             |late| ns(late.p50);
-        "interrupt_late_ns_p99" Ns Less "latency that 99 % of the timer interrupts do not exceed"
+        "interrupt_late_ns_p99" Ns Less "timer interrupt latency, p99"
+            "latency that 99 % of the timer interrupts do not exceed"
             |late| ns(late.p99);
-        "interrupt_late_ns_max" Ns Less "longest latency of the timer interrupt"
+        "interrupt_late_ns_max" Ns Less "timer interrupt latency, longest"
+            "longest latency of the timer interrupt"
             |late| ns(late.max);
     }
     USER_LATENCY(Distribution<Latencies>) "imported" {
-        "user_late_ns_p50" Ns Less "median latency until the thread is in user mode again"
+        "user_late_ns_p50" Ns Less "user mode latency, median"
+            "median latency until the thread is in user mode again"
             |late| ns(late.p50);
-        "user_late_ns_p99" Ns Less "latency until user mode that 99 % do not exceed"
+        "user_late_ns_p99" Ns Less "user mode latency, p99"
+            "latency until user mode that 99 % do not exceed"
             |late| ns(late.p99);
-        "user_late_ns_max" Ns Less "longest latency until user mode" |late| ns(late.max);
+        "user_late_ns_max" Ns Less "user mode latency, longest"
+            "longest latency until user mode" |late| ns(late.max);
     }
     VALUE(Distribution<Latencies>) "imported" {
-        "value_ns_p50" Ns Less "median of the values in a log" |all| ns(all.p50);
-        "value_ns_p99" Ns Less "value that 99 % do not exceed" |all| ns(all.p99);
-        "value_ns_p99_9" Ns Less "value that 99.9 % do not exceed" |all| ns(all.p99_9);
-        "value_ns_max" Ns Less "largest value" |all| ns(all.max);
+        "value_ns_p50" Ns Less "value, median" "median of the values in a log" |all| ns(all.p50);
+        "value_ns_p99" Ns Less "value, p99" "value that 99 % do not exceed" |all| ns(all.p99);
+        "value_ns_p99_9" Ns Less "value, p99.9"
+            "value that 99.9 % do not exceed" |all| ns(all.p99_9);
+        "value_ns_max" Ns Less "value, largest" "largest value" |all| ns(all.max);
     }
 }
 
