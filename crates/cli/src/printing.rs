@@ -53,7 +53,7 @@ pub(crate) fn print_document(document: &Document, view: View) -> Result<bool, Fa
     print_exactly(&parts.collect::<String>())
 }
 
-/// Whether standard output shows colours, and nobody objects (no-color.org).
+/// Whether standard output shows colours, unless `NO_COLOR` is set (no-color.org).
 fn has_colours() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");

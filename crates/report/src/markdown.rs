@@ -103,7 +103,7 @@ impl Page {
         }
         let is_line = |item: &Item| {
             item.paragraphs.len() == 1
-                && item.command.is_none()
+                && item.commands.is_empty()
                 && item.verbatim.is_none()
         };
         if list.items.iter().all(is_line) {
@@ -145,7 +145,7 @@ fn indented(mark: &str, blocks: &[String]) -> String {
 /// The blocks of an item.
 fn item(item: &Item) -> Vec<String> {
     let mut blocks: Vec<String> = item.paragraphs.iter().map(line).collect();
-    blocks.extend(item.command.as_ref().map(|command| fenced("sh", &printable(command))));
+    blocks.extend(item.commands.iter().map(|command| fenced("sh", &printable(command))));
     blocks.extend(item.verbatim.as_ref().map(|line| fenced("", &printable(line))));
     blocks
 }

@@ -178,7 +178,7 @@ fn item(lead: &str, item: &Item) -> Vec<Part> {
     let texts = item.paragraphs.iter().zip(leads);
     let texts = texts.map(|(text, lead)| folded_text(lead, text)).collect();
     let mut parts = vec![Part::new(Role::Plain, texts)];
-    if let Some(command) = &item.command {
+    for command in &item.commands {
         let line = with_lead(&format!("{space}$ "), &printable(command));
         parts.push(Part::new(Role::Command, line));
     }

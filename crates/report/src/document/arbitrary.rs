@@ -93,8 +93,8 @@ pub(crate) fn text() -> BoxedStrategy<Text> {
 }
 
 fn item() -> impl Strategy<Value = Item> {
-    (vec(text(), 0..3), option::of(string()), option::of(string())).prop_map(
-        |(paragraphs, command, verbatim)| Item { paragraphs, command, verbatim },
+    (vec(text(), 0..3), vec(string(), 0..3), option::of(string())).prop_map(
+        |(paragraphs, commands, verbatim)| Item { paragraphs, commands, verbatim },
     )
 }
 

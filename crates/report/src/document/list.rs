@@ -20,11 +20,11 @@ pub(crate) struct List {
     pub(crate) items: Vec<Item>,
 }
 
-/// An item: paragraphs, and the command that does what they say.
+/// An item: paragraphs, and the commands that do what they say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Item {
     pub(crate) paragraphs: Vec<Text>,
-    pub(crate) command: Option<String>,
+    pub(crate) commands: Vec<String>,
     /// A line that is not folded, such as a path.
     pub(crate) verbatim: Option<String>,
 }
@@ -65,9 +65,10 @@ impl Item {
         self
     }
 
-    /// With the command that does what the item says.
-    pub(crate) fn command(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
+    /// With the command that does what the item says, after those that it has.
+    pub(crate) fn command(mut self, command: impl Into<String>) -> Self {
+        self.commands.push(command.into());
+        self
     }
 
     /// With a line that is not folded.

@@ -92,14 +92,11 @@ fn list(list: &List) -> String {
 }
 
 fn item(item: &Item) -> String {
-    let code = |class: &str, line: &Option<String>| match line {
-        Some(line) => {
-            format!("<pre class=\"{class}\"><code>{}</code></pre>\n", shown(line))
-        }
-        None => String::new(),
+    let code = |class: &str, line: &String| {
+        format!("<pre class=\"{class}\"><code>{}</code></pre>\n", shown(line))
     };
-    let (command, verbatim) =
-        (code("command", &item.command), code("line", &item.verbatim));
+    let command: String = item.commands.iter().map(|run| code("command", run)).collect();
+    let verbatim: String = item.verbatim.iter().map(|line| code("line", line)).collect();
     match &item.paragraphs[..] {
         texts @ ([] | [_]) if command.is_empty() && verbatim.is_empty() => {
             format!("<li>{}</li>\n", texts.iter().map(inline).collect::<String>())

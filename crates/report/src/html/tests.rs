@@ -158,7 +158,7 @@ fn paragraphs(document: &Document) -> Vec<String> {
         Content::List(list) => list
             .items
             .iter()
-            .filter_map(|item| item.command.as_deref())
+            .flat_map(|item| item.commands.iter().map(String::as_str))
             .map(shown)
             .collect(),
         Content::Table(table) => vec![inline(&table.legend)],

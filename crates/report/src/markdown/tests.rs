@@ -101,15 +101,15 @@ fn paragraph(text: &Text) -> Option<Found> {
 }
 
 fn item(item: &Item) -> Vec<Found> {
-    let code = |line: &Option<String>| line.as_ref().map(|line| fence(&printable(line)));
+    let code = item.commands.iter().chain(&item.verbatim);
     let texts = item.paragraphs.iter().filter_map(paragraph);
-    texts.chain(code(&item.command)).chain(code(&item.verbatim)).collect()
+    texts.chain(code.map(|line| fence(&printable(line)))).collect()
 }
 
 /// What a reader is to find in a list.
 fn list(list: &List) -> Vec<Found> {
     let is_line = |item: &Item| {
-        item.paragraphs.len() == 1 && item.command.is_none() && item.verbatim.is_none()
+        item.paragraphs.len() == 1 && item.commands.is_empty() && item.verbatim.is_none()
     };
     if list.lead == Lead::None && list.items.iter().all(is_line) {
         let lines = list.items.iter().map(|item| plain(&item.paragraphs[0]));

@@ -22,7 +22,7 @@ pub(crate) fn imported(
     summary: &ImportedSummary,
 ) -> Document {
     let title = Item {
-        command: series.command.as_deref().map(beginning),
+        commands: series.command.iter().map(|command| beginning(command)).collect(),
         ..Item::new(title(recording, spec))
     };
     let kinds = summary.lengths.iter().map(|lengths| lengths.kind).unique();

@@ -54,7 +54,8 @@ pub(crate) const GUEST: &str = r##"
     "security": {"lockdown": "none", "uid": 1000, "capabilities": []},
     "boot": {"parameters": ["root=UUID=...", "ro", "quiet", "divider=10"],
         "inert": [{"parameter": "divider=10", "why": "other_age",
-            "text": "belongs to RHEL 5; today idle CPUs do not tick, and the rate is CONFIG_HZ"}]}
+            "text": "belongs to RHEL 5; today idle CPUs do not tick, and the rate is CONFIG_HZ"}],
+        "changed_with": "update-grub"}
 "##;
 
 /// Sources and unknown facts of all machines.
@@ -79,7 +80,7 @@ pub(crate) const METAL: &str = r#"
     "irq": {"fixed": [36]},
     "clock": {"source": "tsc"},
     "virt": {"hypervisor": null, "steal_clock": true},
-    "boot": {"parameters": ["nohz_full=2-7", "isolcpus=2-7"], "inert": []}
+    "boot": {"parameters": ["nohz_full=2-7", "isolcpus=2-7"], "inert": [], "changed_with": "grubby"}
 "#;
 
 /// A machine without known facts.

@@ -144,7 +144,7 @@ fn expected(document: &Document) -> Vec<String> {
             Content::List(list) => {
                 for item in &list.items {
                     texts.extend(item.paragraphs.iter().map(plain));
-                    let code = [&item.command, &item.verbatim].into_iter().flatten();
+                    let code = item.commands.iter().chain(&item.verbatim);
                     texts.extend(code.map(|line| printable(line).into_owned()));
                 }
             }

@@ -20,7 +20,8 @@ const NO_PARTITION: &str = "Other programs took most of the lost time, and no se
 
 /// The actions, first what gains most.
 pub(crate) fn actions(facts: &Facts, summary: &CheckSummary) -> Vec<Item> {
-    steps(facts, summary).iter().map(item).collect()
+    let tool = facts.boot.changed_with.get().map_or("", String::as_str);
+    steps(facts, summary).iter().map(|step| item(step, tool)).collect()
 }
 
 /// A list of these; or a sentence that there are none.
@@ -39,18 +40,55 @@ fn is_busy(verdict: &Verdict) -> bool {
     programs.saturating_mul(2) > verdict.lost.ns
 }
 
-fn item(step: &Step) -> Item {
-    let (text, command) = match step {
-        Step::Trace => (
-            "Trace the causes: as root, or with CAP_BPF and CAP_PERFMON.".into(),
-            Some("sudo noisefloor check".to_owned()),
-        ),
+fn item(step: &Step, tool: &str) -> Item {
+    match step {
+        Step::Trace => {
+            Item::new("Trace the causes: as root, or with CAP_BPF and CAP_PERFMON.")
+                .command("sudo noisefloor check")
+        }
         Step::Avoid { action, gain } => {
             let gain = gain.map(|gain| text!(" ({} of the lost time)", gain));
-            (text!("{}{}.", words(action), gain), command(action))
+            let own = command(action).into_iter();
+            let boot = parameter(action).map(|parameter| boot_commands(tool, &parameter));
+            let commands = own.chain(boot.into_iter().flatten()).collect();
+            Item { commands, ..Item::new(text!("{}{}.", words(action), gain)) }
         }
-    };
-    Item { command, ..Item::new(text) }
+    }
+}
+
+/// The boot parameter that it sets.
+fn parameter(action: &Action) -> Option<String> {
+    match action {
+        Action::SetNohzFull(cpus) => Some(format!("nohz_full={cpus}")),
+        Action::Isolcpus(cpus) => Some(format!("isolcpus={cpus}")),
+        Action::UseNohzFull(_)
+        | Action::Partition(_)
+        | Action::MoveIrqs(_)
+        | Action::TryToMoveIrqs(_)
+        | Action::RemoveParameter
+        | Action::NoNohzFull
+        | Action::OnlyCpu
+        | Action::FixedIrq
+        | Action::Host => None,
+    }
+}
+
+/// The commands that add a boot parameter with the program that the distribution has for it; none if
+/// that is not known.
+fn boot_commands(tool: &str, parameter: &str) -> Vec<String> {
+    match tool {
+        "rpm-ostree" => vec![format!("sudo rpm-ostree kargs --append={parameter}")],
+        "grubby" => vec![format!("sudo grubby --update-kernel=ALL --args={parameter}")],
+        "kernelstub" => vec![format!("sudo kernelstub --add-options {parameter}")],
+        "update-grub" => vec![
+            // The value is in quotes of either kind.
+            format!(
+                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=./&{parameter} /' /etc/default/grub"
+            ),
+            "sudo update-grub".to_owned(),
+        ],
+        _ => Vec::new(),
+    }
 }
 
 /// An action in a sentence, with its command.
@@ -69,12 +107,12 @@ fn words(action: &Action) -> Text {
         ),
         Action::SetNohzFull(others) => text!(
             "Boot with {}, which stops the tick of {} while one task runs there",
-            Text::command(format!("nohz_full={others}")),
+            parameter(action).map(Text::command),
             cpus(others)
         ),
         Action::Isolcpus(others) => text!(
             "Boot with {}, to keep programs off {}",
-            Text::command(format!("isolcpus={others}")),
+            parameter(action).map(Text::command),
             cpus(others)
         ),
         Action::Partition(cpu) => text!("Keep other programs off CPU {}", *cpu),
@@ -105,7 +143,7 @@ fn words(action: &Action) -> Text {
     }
 }
 
-/// The command that does it, if one does.
+/// The command that does it until the next boot, if one does.
 fn command(action: &Action) -> Option<String> {
     match action {
         Action::UseNohzFull(full) => {
