@@ -42,6 +42,14 @@ pub fn answer(cell: &Cell) -> Option<&Answer> {
     }
 }
 
+/// Whether two cells have the same kernel, machine and parameters.
+pub(crate) fn is_same_guest(one: &Cell, other: &Cell) -> bool {
+    (&one.asked, &one.kernel, &one.machine)
+        == (&other.asked, &other.kernel, &other.machine)
+        && (&one.params, &one.settings, one.mode)
+            == (&other.params, &other.settings, other.mode)
+}
+
 /// The summary of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]

@@ -4,7 +4,7 @@ use itertools::Itertools;
 use stats::Spread;
 use summary::{
     CellSummary, CpuIdleCost, IDLE_TABLES, IdleCost, KindDifference, PROCESSOR_STATES,
-    StateShare, TickKind,
+    TickKind,
 };
 use units::Nanos;
 
@@ -111,10 +111,8 @@ pub(crate) fn stretches(row: &Row<'_>) -> Vec<Line> {
 fn stretch(cpu: &CpuIdleCost) -> Option<Line> {
     let idle = cpu.idle.as_ref()?;
     let state = |(processor, name, head): (&str, &str, &str)| {
-        let is =
-            |state: &&StateShare| (state.processor, state.state) == (processor, name);
-        let state = idle.states.iter().find(is)?;
-        let residency = Nanos::from_micros(state.target_residency_us);
+        let state = idle.state(processor, name)?;
+        let residency = Nanos::from_micros(state.state.target_residency_us);
         let column = Column::number(residency).above(head);
         Some((column, number::any(state.share_ppm).into()))
     };

@@ -7,9 +7,9 @@ use recording::{Cell, Mode};
 use serde::Serialize;
 use units::Instructions;
 
-use crate::cell::CellSummary;
 use crate::cell::call_costs::CallCosts;
 use crate::cell::tick_cost::TickCost;
+use crate::cell::{CellSummary, is_same_guest};
 
 /// The event of a noise cell.
 const TICK: &str = "tick";
@@ -78,11 +78,7 @@ impl Added {
 }
 
 fn is_same_untraced(other: &Cell, cell: &Cell) -> bool {
-    let identity = |cell: &Cell| {
-        let Cell { asked, kernel, machine, params, workload, .. } = cell.clone();
-        (asked, kernel, machine, params, cell.settings.clone(), workload)
-    };
-    other.watch.is_none() && other.mode == cell.mode && identity(other) == identity(cell)
+    other.watch.is_none() && other.workload == cell.workload && is_same_guest(other, cell)
 }
 
 /// As counted by the counter, or else as measured by the guest's loop.

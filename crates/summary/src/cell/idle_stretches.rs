@@ -9,13 +9,15 @@ use serde::Serialize;
 use units::{Nanos, Ppm};
 
 /// An idle state in the kernel's table of a processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ProcessorState {
     /// The processors: `Skylake`.
     pub processor: &'static str,
     /// The table's array in the kernel's source.
+    #[serde(skip)]
     pub table: &'static str,
     /// The state's name: `C6`.
+    #[serde(rename = "state")]
     pub name: &'static str,
     /// How long the processor must stay there to save energy, in microseconds.
     pub target_residency_us: u64,
@@ -72,12 +74,9 @@ pub struct IdleStretches {
 /// The share of idle time in stretches that are long enough for an idle state.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StateShare {
-    /// The processor.
-    pub processor: &'static str,
     /// The state.
-    pub state: &'static str,
-    /// The state's target residency in microseconds.
-    pub target_residency_us: u64,
+    #[serde(flatten)]
+    pub state: ProcessorState,
     /// The share of idle time in stretches of at least that length; null without idle time.
     pub share_ppm: Option<Ppm>,
 }
@@ -101,10 +100,8 @@ impl IdleStretches {
         let values: Vec<(Nanos, u64)> = values.into_iter().collect();
         let stretches = values.iter().map(|(_, count)| count).sum();
         let halted_ns = total(&values, Nanos::ZERO);
-        let share = |state: &ProcessorState| StateShare {
-            processor: state.processor,
-            state: state.name,
-            target_residency_us: state.target_residency_us,
+        let share = |state: ProcessorState| StateShare {
+            state,
             share_ppm: Ppm::of(
                 total(&values, Nanos::from_micros(state.target_residency_us)),
                 halted_ns,
@@ -115,16 +112,15 @@ impl IdleStretches {
             halted_ns,
             mean_ns: halted_ns.get().checked_div(stretches).map(Nanos::from_nanos),
             max_ns: values.last().map(|(length, _)| *length),
-            states: PROCESSOR_STATES.iter().map(share).collect(),
+            states: PROCESSOR_STATES.map(share).to_vec(),
             values,
         }
     }
 
-    /// The share of idle time that a processor could spend in a state, or a deeper one.
-    pub fn share(&self, processor: &str, state: &str) -> Option<Ppm> {
-        let is =
-            |share: &&StateShare| (share.processor, share.state) == (processor, state);
-        self.states.iter().find(is)?.share_ppm
+    /// A state of a processor.
+    pub fn state(&self, processor: &str, name: &str) -> Option<&StateShare> {
+        let mut states = self.states.iter();
+        states.find(|one| (one.state.processor, one.state.name) == (processor, name))
     }
 }
 
@@ -149,7 +145,9 @@ mod tests {
         assert_eq!((found.stretches, found.halted_ns), (136, Nanos::from_micros(2800)));
         assert_eq!(found.mean_ns, Some(Nanos::from_nanos(20_588)));
         assert_eq!(found.values.len(), 3);
-        let share = |processor, state| found.share(processor, state).unwrap().get();
+        let share = |processor, state| {
+            found.state(processor, state).unwrap().share_ppm.unwrap().get()
+        };
         assert_eq!(share("Skylake", "C1"), 1e6);
         assert!((share("Skylake", "C3") - 1.8 / 2.8 * 1e6).abs() < 1e-3);
         assert!((share("Sapphire Rapids", "C6") - 0.8 / 2.8 * 1e6).abs() < 1e-3);

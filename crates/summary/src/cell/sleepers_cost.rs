@@ -7,7 +7,7 @@ use recording::{Body, Cell, SlicesSpec};
 use serde::Serialize;
 use units::{Nanos, Ppm};
 
-use crate::cell::{CellSummary, answer};
+use crate::cell::{CellSummary, answer, is_same_guest};
 use crate::slices::StepSlices;
 use crate::summary::Summary;
 
@@ -70,12 +70,8 @@ fn spec(cell: &Cell) -> Option<&SlicesSpec> {
 }
 
 fn is_same_without(other: &Cell, cell: &Cell, with: &SlicesSpec) -> bool {
-    let identity = |cell: &Cell| {
-        let Cell { asked, kernel, machine, params, settings, mode, .. } = cell.clone();
-        (asked, kernel, machine, params, settings, mode)
-    };
     let without = SlicesSpec { sleepers: 0, ..with.clone() };
-    spec(other) == Some(&without) && identity(other) == identity(cell)
+    spec(other) == Some(&without) && is_same_guest(other, cell)
 }
 
 #[cfg(test)]

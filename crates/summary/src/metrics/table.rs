@@ -97,11 +97,11 @@ table! { of_cells:
             |idle| ns(idle.mean_ns);
         "idle_skylake_c10_ppm" Ppm More "idle for 5 ms or more"
             "share of idle time in stretches of at least 5 ms, the target residency of Skylake's C10"
-            |idle| ppm(idle.share("Skylake", "C10"));
+            |idle| ppm(idle.state("Skylake", "C10")?.share_ppm);
         "idle_sapphire_rapids_c6_ppm" Ppm More "idle for 800 µs or more"
             "share of idle time in stretches of at least 800 us, the target residency of Sapphire \
              Rapids' C6"
-            |idle| ppm(idle.share("Sapphire Rapids", "C6"));
+            |idle| ppm(idle.state("Sapphire Rapids", "C6")?.share_ppm);
     }
     CALL_COST(Spread) "calls" {
         "CALL_instructions" Instructions Less "instructions of CALL"
