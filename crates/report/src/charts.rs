@@ -30,9 +30,10 @@ pub(crate) fn of(recording: &Recording, summary: &Summary) -> Vec<Chart> {
         (Body::Jitter { spec, series }, _) => {
             vec![others::jitter(spec, series), lengths()]
         }
-        (Body::Slices { spec, series }, _) => {
+        (Body::Slices { spec, series }, Summary::Slices(summary)) => {
             let picture = SlicesPicture::of(spec, series);
-            vec![Some(slices::chart(&recording.facts, spec, &picture))]
+            let chart = slices::chart(&recording.facts, spec, summary, picture.as_ref());
+            vec![Some(chart)]
         }
         (_, Summary::Wakers(summary)) => vec![others::wakers(summary)],
         (_, Summary::Guests(summary)) => vec![others::guests(summary)],

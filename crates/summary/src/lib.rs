@@ -117,9 +117,7 @@ pub use program::{ProgramSummary, ServiceSummary};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
 pub use slices::bins::SliceBin;
 pub use slices::classic::ClassicLine;
-pub use slices::picture::{
-    PictureRole, PictureStep, PictureSwitches, PictureTask, SlicesPicture,
-};
+pub use slices::picture::{PictureRole, PictureStep, PictureTask, SlicesPicture};
 pub use slices::window::{PictureRow, PictureStretch};
 pub use slices::{
     RoundDeviation, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,

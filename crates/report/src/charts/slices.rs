@@ -7,7 +7,7 @@ mod words;
 use facts::Facts;
 use recording::SlicesSpec;
 use stats::Unit;
-use summary::{PictureStep, PictureSwitches, SliceBin, SlicesPicture};
+use summary::{PictureStep, SliceBin, SlicesPicture, SlicesSummary, StepSlices};
 use units::Ppm;
 
 use crate::charts::values::{length, nanos, open_bin, rule};
@@ -15,20 +15,24 @@ use crate::document::chart::{Axis, Chart, Mark, Panel, Shape, Tone, ppm};
 use crate::document::text::{Text, text};
 use crate::number;
 
-/// The picture.
-pub(crate) fn chart(facts: &Facts, spec: &SlicesSpec, picture: &SlicesPicture) -> Chart {
+/// The picture; without traced switches, of the numbers of the summary only.
+pub(crate) fn chart(
+    facts: &Facts,
+    spec: &SlicesSpec,
+    summary: &SlicesSummary,
+    picture: Option<&SlicesPicture>,
+) -> Chart {
     let title = "Time slices: how long tasks run before they are preempted";
     let chart = Chart::new("slices", title)
         .about(words::workload(spec))
         .about(words::machine(facts));
-    if picture.lost.is_none() {
+    let Some(picture) = picture else {
         let about = "Scheduler switches were not traced: only the mean slice is known.";
-        return chart.about(about).panel(means(picture));
-    }
-    let steps = picture.steps.iter();
-    let traced = steps.clone().filter_map(|step| Some((step, step.switches.as_ref()?)));
-    let windows = steps.map(|step| rows::panel(picture, step));
-    let histograms = traced.map(|(step, switches)| histogram(step, switches));
+        return chart.about(about).panel(means(summary));
+    };
+    let variants = || variants(summary).into_iter().zip(&picture.steps);
+    let windows = variants().map(|(variant, step)| rows::panel(picture, &variant, step));
+    let histograms = variants().map(|(variant, step)| histogram(&variant, step));
     Chart {
         panels: windows.chain(histograms).collect(),
         notes: words::notes(picture, rows::shown(picture)),
@@ -36,9 +40,19 @@ pub(crate) fn chart(facts: &Facts, spec: &SlicesSpec, picture: &SlicesPicture) -
     }
 }
 
+/// A variant: its name, and its results.
+type Variant<'a> = (Text, &'a StepSlices);
+
+/// All variants, the unmodified settings first.
+fn variants(summary: &SlicesSummary) -> Vec<Variant<'_>> {
+    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.results));
+    let all = std::iter::once(("unmodified", &summary.results)).chain(changed);
+    all.map(|(name, results)| (Text::name(name), results)).collect()
+}
+
 /// The lengths of a variant's slices.
-fn histogram(step: &PictureStep, switches: &PictureSwitches) -> Panel {
-    let bins = || switches.bins.iter().filter(|bin| bin.slices > 0);
+fn histogram((name, results): &Variant<'_>, step: &PictureStep) -> Panel {
+    let bins = || step.bins.iter().filter(|bin| bin.slices > 0);
     let bars = |share: fn(&SliceBin) -> Option<Ppm>| {
         bins().map(move |bin| {
             let share = share(bin);
@@ -46,23 +60,25 @@ fn histogram(step: &PictureStep, switches: &PictureSwitches) -> Panel {
                 .says(length(bin.from, bin.below), number::any(share))
         })
     };
-    let none = if switches.slices == 0 { ": no slice ended" } else { "" };
-    let rules = [("mean", step.mean), ("p50", switches.p50), ("p99", switches.p99)];
+    let none = if bins().next().is_none() { ": no slice ended" } else { "" };
+    let of = &results.slice_ns;
+    let rules = [("mean", of.mean), ("p50", of.p50), ("p99", of.p99)];
     let rules = rules.into_iter().filter_map(|(name, length)| Some(rule(name, length?)));
     Panel::new(
         Axis::log("length of a slice", Unit::Ns),
         Axis::linear("share of all slices", Unit::Ppm),
     )
-    .titled(text!("Lengths of all slices, {}{}", Text::name(&step.text), none), "")
+    .titled(text!("Lengths of all slices, {}{}", name.clone(), none), "")
     .draw(Shape::Box, Tone::Muted, "slices", bars(|bin| bin.share))
     .draw(Shape::Box, Tone::Strong, "slices that a wake-up ended", bars(|bin| bin.woken))
     .draw(Shape::Rule, Tone::Text, "", rules)
 }
 
 /// The mean slice of each variant.
-fn means(picture: &SlicesPicture) -> Panel {
-    let mark = |(at, step): (usize, &PictureStep)| {
-        let words = match (step.mean, step.slices_hz) {
+fn means(summary: &SlicesSummary) -> Panel {
+    let mark = |(at, (name, results)): (usize, &Variant<'_>)| {
+        let mean = results.slice_ns.mean;
+        let words = match (mean, results.switches_hz) {
             (Some(mean), rate) => text!(
                 "{}, {} slices per second",
                 number::duration(mean),
@@ -71,12 +87,13 @@ fn means(picture: &SlicesPicture) -> Panel {
             (None, Some(_)) => "no slice ended".into(),
             (None, None) => "not measured".into(),
         };
-        Mark::bar(at, step.mean.map_or(0.0, nanos))
-            .says(Text::name(&step.text), words.clone())
+        Mark::bar(at, mean.map_or(0.0, nanos))
+            .says(name.clone(), words.clone())
             .beside(words)
     };
-    let names = picture.steps.iter().map(|step| Text::name(&step.text));
-    let marks = picture.steps.iter().enumerate().map(mark);
+    let variants = variants(summary);
+    let names = variants.iter().map(|(name, _)| name.clone());
+    let marks: Vec<Mark> = variants.iter().enumerate().map(mark).collect();
     Panel::new(Axis::linear("mean slice", Unit::Ns), Axis::bands(names)).draw(
         Shape::Box,
         Tone::Series(0),

@@ -213,8 +213,10 @@ fn all() -> Vec<(String, Chart)> {
         ("dense", dense()),
         ("untraced", untraced()),
     ] {
+        let summary = summary::SlicesSummary::of(None, &spec, &series);
         let picture = summary::SlicesPicture::of(&spec, &series);
-        let chart = super::slices::chart(&facts(GUEST), &spec, &picture);
+        let chart =
+            super::slices::chart(&facts(GUEST), &spec, &summary, picture.as_ref());
         all.push((format!("slices-{name}"), chart));
     }
     let cells = [OLD, NEW].map(|kernel| cell("other", kernel, lost()));

@@ -10,7 +10,7 @@ use summary::{
 };
 use units::Span;
 
-use crate::charts::slices::words;
+use crate::charts::slices::{Variant, words};
 use crate::charts::values::nanos;
 use crate::document::chart::{Axis, Mark, Panel, Series, Shape, Tone};
 use crate::document::text::{Text, text};
@@ -26,15 +26,18 @@ pub(super) fn shown(picture: &SlicesPicture) -> usize {
 }
 
 /// The window of a variant.
-pub(super) fn panel(picture: &SlicesPicture, step: &PictureStep) -> Panel {
-    let rows = step.switches.as_ref().map_or(&[][..], |traced| &traced.rows);
-    let rows = rows.get(..shown(picture)).unwrap_or(rows);
+pub(super) fn panel(
+    picture: &SlicesPicture,
+    (name, results): &Variant<'_>,
+    step: &PictureStep,
+) -> Panel {
+    let rows = step.rows.get(..shown(picture)).unwrap_or(&step.rows);
     let names = rows.iter().map(|row| text!("CPU {}", row.cpu));
     let panel = Panel::new(Axis::linear("time", Unit::Ns), Axis::bands(names));
-    let title = Text::name(&step.text);
+    let figures = words::figures(results, step);
     if rows.is_empty() {
-        let none = text!("No task of this variant was traced: {}", words::figures(step));
-        return panel.titled(title, none);
+        let none = text!("No task of this variant was traced: {}", figures);
+        return panel.titled(name.clone(), none);
     }
     let rows = Rows { picture, rows };
     let all = |name, shape, tone, of: &dyn Fn(usize) -> Vec<Mark>| {
@@ -43,7 +46,7 @@ pub(super) fn panel(picture: &SlicesPicture, step: &PictureStep) -> Panel {
     let flags = "the same, woke up and preempted";
     let quiet = "sleeper or other task";
     panel
-        .titled(title, words::figures(step))
+        .titled(name.clone(), figures)
         .series(all("idle", Shape::Box, Tone::Ground, &|band| rows.ground(band)))
         .series(all("not traced", Shape::Box, Tone::Unseen, &|band| rows.untraced(band)))
         .series(all("spinners", Shape::Box, Tone::Shade(0), &|band| rows.spinners(band)))

@@ -12,7 +12,9 @@ use crate::example::{GUEST, facts};
 use crate::html_page;
 
 fn picture((spec, series): &(SlicesSpec, SlicesSeries)) -> Chart {
-    super::chart(&facts(GUEST), spec, &SlicesPicture::of(spec, series))
+    let summary = SlicesSummary::of(None, spec, series);
+    let picture = SlicesPicture::of(spec, series);
+    super::chart(&facts(GUEST), spec, &summary, picture.as_ref())
 }
 
 fn draw(recorded: &(SlicesSpec, SlicesSeries)) -> String {
@@ -103,31 +105,26 @@ fn variant_without_switches() {
     assert!(svg.contains(">No task of this variant was traced: mean slice ?, "));
 }
 
-/// Check that the picture has the figures of the summary, also if stretches are lost, but
-/// that slices without a length are in the summary only.
+/// Check that the picture has the slices of the summary, also if stretches are lost, but that
+/// slices without a length are in the summary only.
 #[test]
 fn as_in_the_summary() {
-    for (spec, series) in [woken(), holes(), untraced(), dense()] {
+    for (spec, series) in [woken(), holes(), dense()] {
         let summary = SlicesSummary::of(None, &spec, &series);
-        let picture = SlicesPicture::of(&spec, &series);
-        let changed = summary.steps.iter().map(|step| &step.results);
-        let steps: Vec<_> = std::iter::once(&summary.results).chain(changed).collect();
-        assert_eq!(steps.len(), picture.steps.len());
+        let picture = SlicesPicture::of(&spec, &series).unwrap();
+        let variants = super::variants(&summary);
+        assert_eq!(variants.len(), picture.steps.len());
         let mut without = 0;
-        for (found, step) in steps.into_iter().zip(&picture.steps) {
-            let traced = step.switches.as_ref();
-            let (p50, p99) = (traced.and_then(|s| s.p50), traced.and_then(|s| s.p99));
-            assert_eq!(found.slice_ns.mean, step.mean);
-            assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
-            let slices = traced.map(|traced| traced.slices);
-            assert_eq!(found.traced_slices.is_some(), slices.is_some());
-            without += found.traced_slices.unwrap_or(0) - slices.unwrap_or(0);
-            assert_eq!(found.switches_hz, step.slices_hz);
+        for ((_, found), step) in variants.into_iter().zip(&picture.steps) {
+            let slices: u64 = step.bins.iter().map(|bin| bin.slices).sum();
+            without += found.traced_slices.unwrap() - slices;
         }
         let cpus = series.switches.iter().flat_map(|switches| &switches.cpus);
         let loose: usize = cpus.map(|cpu| cpu.loose_ends.len()).sum();
         assert_eq!(usize::try_from(without).unwrap(), loose);
     }
+    let (spec, series) = untraced();
+    assert_eq!(SlicesPicture::of(&spec, &series), None);
 }
 
 /// Check that pictures are small: of many CPUs some are drawn, and very many stretches are
@@ -152,7 +149,7 @@ fn shades_of_pinned_tasks() {
     let (mut spec, series) = large();
     spec.cpus = "0-8".parse().unwrap();
     spec.pinned = true;
-    let tasks = SlicesPicture::of(&spec, &series).tasks;
+    let tasks = SlicesPicture::of(&spec, &series).unwrap().tasks;
     let shades: Vec<usize> =
         tasks.iter().step_by(9).take(20).map(|task| task.shade % 9).collect();
     assert!(shades.windows(2).all(|pair| pair[0] != pair[1]), "{shades:?}");

@@ -2,7 +2,7 @@
 
 use facts::Facts;
 use recording::{Policy, SlicesSpec};
-use summary::{PictureStep, SlicesPicture};
+use summary::{PictureStep, SlicesPicture, StepSlices};
 use units::Nanos;
 
 use crate::document::text::{Text, text};
@@ -52,31 +52,23 @@ pub(super) fn machine(facts: &Facts) -> Text {
     text!("Linux {}{}", release, tick)
 }
 
-/// The figures of a variant, with their names; unknown if nothing of it was traced.
-pub(super) fn step_figures(step: &PictureStep) -> [(&'static str, Text); 5] {
-    let traced = step.switches.as_ref().filter(|traced| traced.began.is_some());
+/// The figures of a variant, with their names; quantiles are unknown if nothing of it was traced.
+pub(super) fn figures(results: &StepSlices, step: &PictureStep) -> Text {
+    let traced = step.began.map(|_| results.slice_ns);
     let length = |length: Option<Option<Nanos>>| number::known(length.map(number::any));
-    let mean = step.slices_hz.map(|_| step.mean);
-    let complete = traced.map(|traced| traced.slices);
-    [
+    let mean = results.switches_hz.map(|_| results.slice_ns.mean);
+    let figures = [
         ("mean slice", length(mean)),
         ("p50", length(traced.map(|traced| traced.p50))),
         ("p99", length(traced.map(|traced| traced.p99))),
-        ("slices", number::known(step.slices_hz.map(number::rate))),
-        ("complete slices", number::known(complete)),
-    ]
-}
-
-/// The most important figures of a variant.
-pub(super) fn figures(step: &PictureStep) -> Text {
-    let figures = step_figures(step).into_iter().take(4);
+        ("slices", number::known(results.switches_hz.map(number::rate))),
+    ];
     Text::join(figures.map(|(name, figure)| text!("{} {}", name, figure)), ", ")
 }
 
 /// What the picture does not show.
 pub(super) fn notes(picture: &SlicesPicture, shown: usize) -> Vec<Text> {
-    let rows =
-        picture.steps.iter().filter_map(|step| Some(step.switches.as_ref()?.rows.len()));
+    let rows = picture.steps.iter().map(|step| step.rows.len());
     let hidden = rows.max().unwrap_or(0).saturating_sub(shown);
     let hidden = (hidden > 0).then(|| {
         let hidden = number::count(u64::try_from(hidden).unwrap_or(u64::MAX));
@@ -85,8 +77,8 @@ pub(super) fn notes(picture: &SlicesPicture, shown: usize) -> Vec<Text> {
             hidden
         )
     });
-    let lost = picture.lost.filter(|lost| *lost > 0).map(|lost| {
-        let lost = number::count(lost);
+    let lost = (picture.lost > 0).then(|| {
+        let lost = number::count(picture.lost);
         text!("The last {} stretches were lost: the buffer was full.", lost)
     });
     hidden.into_iter().chain(lost).collect()

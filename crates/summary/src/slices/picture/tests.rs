@@ -2,7 +2,7 @@
 
 use End::{Sleep, Tick, Wakeup};
 use proptest::prelude::*;
-use units::Cpu;
+use units::{Cpu, Ppm};
 
 use super::*;
 use crate::slices::window::PictureStretch;
@@ -20,10 +20,7 @@ fn ran(start: u64, length: u64, task: u32, end: End) -> Stretch {
 }
 
 fn turn(step: usize, start: u64, length: u64) -> Turn {
-    let span = span(start, length);
-    let (cpu_ns, involuntary) = (span.length, length / 1_000);
-    let spun = TaskTime { cpu_ns, involuntary, ..TaskTime::default() };
-    Turn { step, span, wall: span.length, spun }
+    Turn { step, span: span(start, length) }
 }
 
 /// Two spinners and a sleeper, on one CPU.
@@ -31,7 +28,7 @@ fn cpu(stretches: Vec<Stretch>) -> [CpuSwitches; 1] {
     [CpuSwitches { cpu: Cpu::new(3), stretches, loose_ends: Vec::new(), lost: 0 }]
 }
 
-fn shown(turns: Vec<Turn>, cpus: Option<&[CpuSwitches]>) -> Shown<'_> {
+fn shown(turns: Vec<Turn>, cpus: &[CpuSwitches]) -> Shown<'_> {
     use PictureRole::{Sleeper, Spinner};
     let task = |(shade, (name, role)): (usize, (&str, _))| PictureTask {
         name: name.to_owned(),
@@ -40,7 +37,7 @@ fn shown(turns: Vec<Turn>, cpus: Option<&[CpuSwitches]>) -> Shown<'_> {
     };
     let tasks = [("spin/0", Spinner), ("spin/1", Spinner), ("sleep/0", Sleeper)];
     Shown {
-        steps: vec!["as found".to_owned(), "WAKEUP_PREEMPTION=off".to_owned()],
+        steps: 2,
         turns,
         tasks: tasks.into_iter().enumerate().map(task).collect(),
         cpus,
@@ -63,9 +60,9 @@ fn cut(start: u64, slices: u64) -> Vec<Stretch> {
 fn window() {
     let turns = vec![turn(0, 0, 9_500), turn(0, 20_000, 9_500), turn(0, 40_000, 9_500)];
     let stretches = [cut(0, 9), cut(20_000, 9), cut(40_000, 9)].concat();
-    let found = SlicesPicture::of_shown(&shown(turns, Some(&cpu(stretches))));
+    let found = SlicesPicture::of_shown(&shown(turns, &cpu(stretches)));
     assert_eq!(found.window, us(4_000));
-    let traced = found.steps[0].switches.as_ref().unwrap();
+    let traced = &found.steps[0];
     assert_eq!(traced.began, Some(us(23_000)));
     let [row] = traced.rows.as_slice() else { panic!("{traced:?}") };
     assert_eq!((row.cpu, row.stretches.len(), row.untraced.len()), (Cpu::new(3), 8, 0));
@@ -87,8 +84,8 @@ fn window() {
         preempted: Some(1),
     };
     assert_eq!(row.stretches[1], second);
-    let none = found.steps[1].switches.as_ref().unwrap();
-    assert_eq!((none.began, none.rows.len(), none.slices), (None, 0, 0));
+    let none = &found.steps[1];
+    assert_eq!((none.began, none.rows.len(), slices(none)), (None, 0, 0));
 }
 
 /// Check that the traced round nearest to the middle is shown, and that all windows are as long
@@ -102,48 +99,34 @@ fn turns_that_were_lost() {
         turn(0, 40_000, 9_000),
     ];
     let stretches = [cut(0, 9), cut(10_000, 2)].concat();
-    let found = SlicesPicture::of_shown(&shown(turns, Some(&cpu(stretches))));
-    let began = |step: usize| found.steps[step].switches.as_ref().unwrap().began;
+    let found = SlicesPicture::of_shown(&shown(turns, &cpu(stretches)));
+    let began = |step: usize| found.steps[step].began;
     assert_eq!((began(0), began(1)), (Some(us(4_000)), Some(us(10_000))));
     assert_eq!(found.window, us(2_500));
 }
 
-/// Check means, rates and percentiles by hand, without slices that end after the round and those
-/// of sleepers.
-#[test]
-fn figures() {
-    let turns = vec![turn(0, 500, 10_000), turn(1, 20_000, 8_000)];
-    let off = vec![ran(20_000, 3_000, 0, Tick), ran(23_000, 4_000, 1, Tick)];
-    let found =
-        SlicesPicture::of_shown(&shown(turns, Some(&cpu([cut(0, 12), off].concat()))));
-    let [as_found, changed] = found.steps.as_slice() else { panic!("{found:?}") };
-    assert_eq!((as_found.mean, as_found.text.as_str()), (Some(us(1_000)), "as found"));
-    assert_eq!(as_found.slices_hz, Some(PerSecond::new(1_000.0)));
-    let traced = as_found.switches.as_ref().unwrap();
-    assert_eq!(
-        (traced.slices, traced.p50, traced.p99),
-        (10, Some(us(990)), Some(us(990)))
-    );
-    let woken: f64 = traced.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
-    assert_eq!(woken, 1e6);
-    let traced = changed.switches.as_ref().unwrap();
-    let figures = (traced.slices, traced.p50, traced.p99);
-    assert_eq!(figures, (2, Some(us(3_000)), Some(us(4_000))));
-    assert!(traced.bins.iter().all(|bin| bin.woken == Some(Ppm::new(0.0))));
-    assert_eq!(found.longest_mean, Some(us(1_000)));
-    assert_eq!(found.largest_share, Some(Ppm::new(1e6)));
+/// The number of slices in all bins.
+fn slices(step: &PictureStep) -> u64 {
+    step.bins.iter().map(|bin| bin.slices).sum()
 }
 
-/// Check that only the means are known without tracing.
+/// Check bins by hand, without slices that end after the round and those of sleepers.
 #[test]
-fn without_tracing() {
-    let found = SlicesPicture::of_shown(&shown(vec![turn(0, 0, 2_000)], None));
-    assert_eq!(
-        (found.window, found.lost, found.largest_share),
-        (Nanos::ZERO, None, None)
-    );
-    assert_eq!((found.steps[0].mean, &found.steps[0].switches), (Some(us(1_000)), &None));
-    assert_eq!((found.steps[1].mean, found.steps[1].slices_hz), (None, None));
+fn lengths_of_slices() {
+    let turns = vec![turn(0, 500, 10_000), turn(1, 20_000, 8_000)];
+    let off = vec![ran(20_000, 3_000, 0, Tick), ran(23_000, 4_000, 1, Tick)];
+    let found = SlicesPicture::of_shown(&shown(turns, &cpu([cut(0, 12), off].concat())));
+    let [as_found, changed] = found.steps.as_slice() else { panic!("{found:?}") };
+    let bins = |step: &PictureStep| {
+        let filled = step.bins.iter().filter(|bin| bin.slices > 0);
+        filled.map(|bin| (bin.from, bin.slices)).collect::<Vec<_>>()
+    };
+    assert_eq!(bins(as_found), [(Nanos::from_nanos(749_890), 10)]);
+    let woken: f64 = as_found.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
+    assert_eq!(woken, 1e6);
+    let long = [2_371_400, 3_162_300].map(|from| (Nanos::from_nanos(from), 1));
+    assert_eq!(bins(changed), long);
+    assert!(changed.bins.iter().all(|bin| bin.woken == Some(Ppm::new(0.0))));
 }
 
 proptest! {
@@ -167,15 +150,14 @@ proptest! {
             turn(step, began - length, length)
         });
         let cpus = cpu(stretches);
-        let shown = Shown { window: us(longest), ..shown(turns.collect(), Some(&cpus)) };
+        let shown = Shown { window: us(longest), ..shown(turns.collect(), &cpus) };
         let found = SlicesPicture::of_shown(&shown);
         prop_assert!(found.window <= us(longest));
-        for traced in found.steps.iter().filter_map(|step| step.switches.as_ref()) {
+        for traced in &found.steps {
             for row in &traced.rows {
                 check_row(row, found.window);
             }
-            let slices: u64 = traced.bins.iter().map(|bin| bin.slices).sum();
-            prop_assert_eq!(slices, traced.slices);
+            let slices = slices(traced);
             let shares: f64 = traced.bins.iter().filter_map(|bin| bin.share).map(Ppm::get).sum();
             let whole = if slices == 0 { 0.0 } else { 1e6 };
             prop_assert!((shares - whole).abs() < 1e-3, "{shares}");
