@@ -45,7 +45,7 @@ const PARTS: [u128; 4] = [500, 990, 999, 1_000];
 impl LengthBars {
     /// Lengths in any order, and how often each occurred.
     pub fn of(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Self {
-        let sums = sums(&mut lengths.into_iter());
+        let sums = sums(lengths);
         let count = sums.last().map_or(0, |(_, sum)| *sum);
         let up_to = |edge: Nanos| {
             let at = sums.partition_point(|(length, _)| *length < edge);
@@ -79,8 +79,8 @@ impl LengthBars {
 }
 
 /// Each length, in rising order, with the number of lengths up to it.
-fn sums(lengths: &mut dyn Iterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
-    let mut sums = counts(lengths);
+fn sums(lengths: impl IntoIterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
+    let mut sums = length_counts(lengths);
     let mut before = 0_u64;
     for (_, count) in &mut sums {
         *count = count.saturating_add(before);
@@ -89,8 +89,15 @@ fn sums(lengths: &mut dyn Iterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
     sums
 }
 
-/// Each length, in rising order, and how often it occurred. Of millions, most are equal: equal ones are
-/// added up whenever there are as many new ones as different ones.
+/// Each length, in rising order, and how often it occurred.
+pub fn length_counts(
+    lengths: impl IntoIterator<Item = (Nanos, u64)>,
+) -> Vec<(Nanos, u64)> {
+    counts(&mut lengths.into_iter())
+}
+
+/// Of millions of lengths, most are equal: equal ones are added up whenever there are as many new ones as
+/// different ones.
 fn counts(lengths: &mut dyn Iterator<Item = (Nanos, u64)>) -> Vec<(Nanos, u64)> {
     let mut counts: Vec<(Nanos, u64)> = Vec::new();
     loop {

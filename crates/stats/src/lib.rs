@@ -47,7 +47,7 @@ pub use distribution::{
     Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
     Statistics, Waits, mean, quantile, rank,
 };
-pub use length_bars::{LengthBar, LengthBars};
+pub use length_bars::{LengthBar, LengthBars, length_counts};
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;

@@ -3,7 +3,7 @@
 
 use itertools::Itertools;
 use recording::{CpuNoise, LengthKind, NoiseSeries, Recording};
-use stats::{LengthBar, LengthBars, Unit};
+use stats::{LengthBar, LengthBars, Unit, length_counts};
 use summary::{LengthInterval, LengthLog};
 
 use crate::charts::values::{heat_of_count, length, nanos, open_bin, rule};
@@ -50,15 +50,14 @@ impl Lengths {
     /// Those of gaps, of which there can be millions.
     fn of_gaps(series: &NoiseSeries) -> Self {
         let gaps =
-            |cpu: &CpuNoise| LengthBars::of(cpu.gaps.iter().map(|gap| (gap.length, 1)));
+            |cpu: &CpuNoise| length_counts(cpu.gaps.iter().map(|gap| (gap.length, 1)));
+        let counts: Vec<_> = series.cpus.iter().map(gaps).collect();
+        let names = series.cpus.iter().map(|cpu| name(Some(cpu.cpu), None));
+        let bars = counts.iter().map(|counts| LengthBars::of(counts.iter().copied()));
         Self {
             kind: LengthKind::Gap,
-            groups: series
-                .cpus
-                .iter()
-                .map(|cpu| (name(Some(cpu.cpu), None), gaps(cpu)))
-                .collect(),
-            all: all_gaps(series),
+            groups: names.zip(bars).collect(),
+            all: LengthBars::of(counts.concat()),
         }
     }
 }
