@@ -10,7 +10,7 @@ use crate::format::Format;
 /// The size in bytes of the largest file of another tool that is read.
 pub const SIZE_MAX: u64 = 64 << 20;
 /// Formats are distinguished by so many bytes.
-const HEAD: u64 = 16 << 10;
+const HEAD: usize = 16 << 10;
 
 /// Reads a recording, or a file of another tool.
 ///
@@ -46,8 +46,8 @@ pub fn read(mut stream: impl Read, file: &Path) -> Result<Recording, Error> {
 }
 
 fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    stream.take(HEAD).read_to_end(&mut head)?;
+    let mut head = Vec::with_capacity(HEAD);
+    stream.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
