@@ -46,9 +46,13 @@ impl Format {
         let head = head.trim_start();
         let has_line = |start: &str| head.lines().any(|line| line.starts_with(start));
         if head.starts_with('{') {
+            // Almost all files are recordings, of which this is the first key.
+            if head.contains("\"format\"") {
+                return None;
+            }
             let is_one =
                 head.contains("\"rt_test_version") || head.contains("\"file_version\"");
-            return (is_one && !head.contains("\"format\"")).then_some(Self::RtTests);
+            return is_one.then_some(Self::RtTests);
         }
         if has_line("# RTLA timerlat histogram") || has_line("# RTLA osnoise histogram") {
             return Some(Self::RtlaHistogram);
