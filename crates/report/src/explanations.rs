@@ -1,6 +1,5 @@
 //! Instructions by function, of one event or of two compared: tables with sums.
 
-pub(crate) mod counts;
 pub(crate) mod phase;
 pub(crate) mod titles;
 
@@ -12,7 +11,6 @@ use units::Instructions;
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
-use crate::explanations::counts::{count, format_signed};
 use crate::explanations::titles::{cell_on_kernel, comparison, headline, size};
 use crate::number;
 
@@ -44,9 +42,9 @@ pub(crate) fn functions(explanation: &Explanation) -> Table {
     };
     let mut row = |own, total: Option<Instructions>, name: Cell| {
         let share = number::any(explanation.share(own));
-        let total = total.map(|total| count(total).into()).unwrap_or_default();
+        let total = total.map(Cell::from).unwrap_or_default();
         let total = has_totals.then_some(total);
-        let numbers = cells![count(own), share].into_iter().chain(total);
+        let numbers = cells![own, share].into_iter().chain(total);
         table.row(numbers.chain([name]));
     };
     for function in functions.iter().take(LISTED) {
@@ -87,7 +85,7 @@ fn differences(difference: &Difference) -> Table {
     let shown = differing.count().min(LISTED);
     let mut table = table(&["A", "B", "difference"]);
     let mut row = |a, b, more, name: Cell| {
-        table.row(cells![count(a), count(b), format_signed(more), name]);
+        table.row(cells![a, b, number::exact_difference(more), name]);
     };
     for f in &functions[..shown] {
         let name = Text::name(format_name(&f.name, f.renamed_from.as_deref()));

@@ -6,7 +6,7 @@
 
 use units::{Instructions, Nanos, PerSecond, Ppm};
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 
 /// Printed for an unknown value.
 pub(crate) const UNKNOWN: &str = "?";
@@ -48,12 +48,12 @@ const BYTES: [Unit; 4] = [
 ];
 
 /// A size: `9.31 MB`.
-pub(crate) fn bytes(bytes: u64) -> Figure {
-    with_unit(bytes, &BYTES).into()
+pub(crate) fn bytes(bytes: u64) -> Text {
+    with_unit(bytes, &BYTES)
 }
 
 /// A difference in percent, with its sign: `-1.23 %`, `0 %`; what is less than 0.005 % is `±0 %`.
-pub(crate) fn change(part: Ppm) -> Figure {
+pub(crate) fn change(part: Ppm) -> Text {
     let percent = part.get() / 1e4;
     let text = match percent.abs() {
         0.0 => "0 %".to_owned(),
@@ -65,35 +65,46 @@ pub(crate) fn change(part: Ppm) -> Figure {
             format!("{sign}{} %", group_digits(&format!("{size:.0}")))
         }
     };
-    text.into()
+    Text::number(text)
 }
 
 /// A difference of counts, rounded to an integer, with its sign: `-1234`, `+12,345`, `0`.
-pub(crate) fn count_difference(difference: f64) -> Figure {
+pub(crate) fn count_difference(difference: f64) -> Text {
     let rounded = difference.round();
-    if rounded == 0.0 {
-        return "0".into();
+    signed(rounded, Text::number(group_digits(&format!("{:.0}", rounded.abs()))))
+}
+
+/// The same of an integer.
+pub(crate) fn exact_difference(difference: i128) -> Text {
+    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
+    signed(difference as f64, count(size))
+}
+
+/// The size of a difference with its sign.
+pub(crate) fn signed(difference: f64, size: Text) -> Text {
+    match difference {
+        0.0 => Text::number("0"),
+        ..0.0 => Text::number(format!("-{size}")),
+        _ => Text::number(format!("+{size}")),
     }
-    let sign = if rounded < 0.0 { '-' } else { '+' };
-    format!("{sign}{}", group_digits(&format!("{:.0}", rounded.abs()))).into()
 }
 
 /// A duration: `13.2 µs`.
-pub(crate) fn duration(time: Nanos) -> Figure {
-    with_unit(time.get(), &TIMES).into()
+pub(crate) fn duration(time: Nanos) -> Text {
+    with_unit(time.get(), &TIMES)
 }
 
 /// Bounds of a duration: `4.7 ms to 4.73 ms`, or one duration if they look the same.
-pub(crate) fn bounds(least: Nanos, most: Nanos) -> Figure {
+pub(crate) fn bounds(least: Nanos, most: Nanos) -> Text {
     match (duration(least), duration(most)) {
         (least, most) if least == most => most,
-        (_, most) if least.is_zero() => format!("at most {most}").into(),
-        (least, most) => format!("{least} to {most}").into(),
+        (_, most) if least.is_zero() => Text::number(format!("at most {most}")),
+        (least, most) => Text::number(format!("{least} to {most}")),
     }
 }
 
 /// The duration of a measurement: the requested one, unless the real one differs by more than 1 %.
-pub(crate) fn measured(real: Option<Nanos>, requested: Nanos) -> Figure {
+pub(crate) fn measured(real: Option<Nanos>, requested: Nanos) -> Text {
     let differs = |real: &Nanos| {
         real.get().abs_diff(requested.get()).saturating_mul(100) > requested.get()
     };
@@ -101,27 +112,27 @@ pub(crate) fn measured(real: Option<Nanos>, requested: Nanos) -> Figure {
 }
 
 /// A period with microseconds: `10.000 ms`.
-pub(crate) fn period(time: Nanos) -> Figure {
+pub(crate) fn period(time: Nanos) -> Text {
     let micros = (time.get() + 500) / 1_000;
-    format!("{}.{:03} ms", micros / 1_000, micros % 1_000).into()
+    Text::number(format!("{}.{:03} ms", micros / 1_000, micros % 1_000))
 }
 
 /// A frequency: `2.6 GHz`.
-pub(crate) fn frequency(hz: u64) -> Figure {
-    with_unit(hz, &FREQUENCIES).into()
+pub(crate) fn frequency(hz: u64) -> Text {
+    with_unit(hz, &FREQUENCIES)
 }
 
 /// A time since the start of a recording, with tenths of a second: `12.0 s`.
-pub(crate) fn moment(since_start: Nanos) -> Figure {
+pub(crate) fn moment(since_start: Nanos) -> Text {
     let tenths = (since_start.get() + 50_000_000) / 100_000_000;
-    format!("{}.{} s", tenths / 10, tenths % 10).into()
+    Text::number(format!("{}.{} s", tenths / 10, tenths % 10))
 }
 
 /// Shares from here on are printed in percent.
 const PERCENT_FROM: f64 = 99.95;
 
 /// A share of a whole: `0.41 %`; below 0.01 % in ppm: `41.2 ppm`.
-pub(crate) fn share(part: Ppm) -> Figure {
+pub(crate) fn share(part: Ppm) -> Text {
     let text = match part.get() {
         ppm if ppm > 0.0 && ppm < 0.005 => "<0.01 ppm".to_owned(),
         ppm if ppm > 0.0 && ppm < 9.995 => format!("{} ppm", with_decimals(ppm, 2)),
@@ -129,7 +140,7 @@ pub(crate) fn share(part: Ppm) -> Figure {
         999_500.0..1e6 => ">99.9 %".to_owned(),
         ppm => format!("{} %", three_digits(ppm / 1e4)),
     };
-    text.into()
+    Text::number(text)
 }
 
 /// The common unit of the shares in one sentence, so that they can be compared: that of the largest.
@@ -149,16 +160,16 @@ impl ShareUnit {
     }
 
     /// A share in this unit: `0.0357 %`, `<0.0001 %`.
-    pub(crate) fn print(self, part: Ppm) -> Figure {
+    pub(crate) fn print(self, part: Ppm) -> Text {
         let ppm = part.get();
         let decimals = match self {
             Self::Ppm => return share(part),
             Self::Percent if ppm <= 0.0 || ppm >= PERCENT_FROM => return share(part),
-            Self::Percent if ppm < 0.995 => return "<0.0001 %".into(),
+            Self::Percent if ppm < 0.995 => return Text::number("<0.0001 %"),
             Self::Percent if ppm < 9.995 => 6,
             Self::Percent => 5,
         };
-        format!("{} %", with_decimals(ppm / 1e4, decimals)).into()
+        Text::number(format!("{} %", with_decimals(ppm / 1e4, decimals)))
     }
 
     /// The same, or `?` if it is unknown.
@@ -168,42 +179,44 @@ impl ShareUnit {
 }
 
 /// A relative difference of two numbers: `3.94 %`, `120 %`; below 0.01 % in ppm.
-pub(crate) fn ratio(part: Ppm) -> Figure {
+pub(crate) fn ratio(part: Ppm) -> Text {
     match part.get() {
         ppm if ppm < 100.0 => share(part),
-        ppm if ppm < 9_995_000.0 => format!("{} %", three_digits(ppm / 1e4)).into(),
-        ppm => format!("{} %", group_digits(&format!("{:.0}", ppm / 1e4))).into(),
+        ppm if ppm < 9_995_000.0 => {
+            Text::number(format!("{} %", three_digits(ppm / 1e4)))
+        }
+        ppm => Text::number(format!("{} %", group_digits(&format!("{:.0}", ppm / 1e4)))),
     }
 }
 
 /// A factor: `39`, `1.5`.
-pub(crate) fn factor(factor: f64) -> Figure {
+pub(crate) fn factor(factor: f64) -> Text {
     match factor {
-        ..0.995 => three_digits(factor).into(),
-        ..9.95 => trim_zeros(&with_decimals(factor, 1)).into(),
-        _ => group_digits(&format!("{factor:.0}")).into(),
+        ..0.995 => Text::number(three_digits(factor)),
+        ..9.95 => Text::number(trim_zeros(&with_decimals(factor, 1))),
+        _ => Text::number(group_digits(&format!("{factor:.0}"))),
     }
 }
 
 /// A rate: `250/s`.
-pub(crate) fn rate(rate: PerSecond) -> Figure {
-    format!("{}/s", bare_rate(rate)).into()
+pub(crate) fn rate(rate: PerSecond) -> Text {
+    Text::number(format!("{}/s", bare_rate(rate)))
 }
 
 /// A rate without `/s`.
-pub(crate) fn bare_rate(rate: PerSecond) -> Figure {
+pub(crate) fn bare_rate(rate: PerSecond) -> Text {
     let text = match rate.get() {
         rate if rate > 0.0 && rate < 0.005 => "<0.01".to_owned(),
         rate if rate < 9.995 => with_decimals(rate, 2),
         rate if rate < 999.5 => three_digits(rate),
         rate => group_digits(&format!("{rate:.0}")),
     };
-    text.into()
+    Text::number(text)
 }
 
 /// A count: `2512`, `12,345`.
-pub(crate) fn count(count: u64) -> Figure {
-    group_digits(&count.to_string()).into()
+pub(crate) fn count(count: u64) -> Text {
+    Text::number(group_digits(&count.to_string()))
 }
 
 /// A number of things: `1 thread`, `12 threads`, `2 entries`.
@@ -221,30 +234,30 @@ pub(crate) fn counted(count: u64, thing: &str) -> Text {
     clippy::cast_sign_loss,
     reason = "means of counts are not negative, and far below 2^53"
 )]
-pub(crate) fn rounded(value: f64, count: fn(u64) -> Figure) -> Figure {
+pub(crate) fn rounded(value: f64, count: fn(u64) -> Text) -> Text {
     count(value.round() as u64)
 }
 
 /// A difference, with its sign: `+552`, `+740.5`, `-3`, `0`.
-pub(crate) fn difference(difference: f64) -> Figure {
+pub(crate) fn difference(difference: f64) -> Text {
     if difference == 0.0 {
-        return "0".into();
+        return Text::number("0");
     }
     let decimals = usize::from(difference.fract() != 0.0);
-    format!("{difference:+.decimals$}").into()
+    Text::number(format!("{difference:+.decimals$}"))
 }
 
 /// A metric, which has the unit in its name: all digits of an integer, otherwise as many as of a
 /// rate.
-pub(crate) fn metric(value: f64) -> Figure {
+pub(crate) fn metric(value: f64) -> Text {
     match value.fract() == 0.0 {
-        true => group_digits(&format!("{value:.0}")).into(),
+        true => Text::number(group_digits(&format!("{value:.0}"))),
         false => bare_rate(PerSecond::new(value)),
     }
 }
 
 /// A metric's value, with its unit.
-pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> Figure {
+pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> Text {
     match unit {
         stats::Unit::Ns => rounded(value, |nanos| duration(Nanos::from_nanos(nanos))),
         stats::Unit::Ppm => share(Ppm::new(value)),
@@ -257,7 +270,7 @@ pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> Figure {
 pub(crate) fn in_one_unit<const N: usize>(
     values: [f64; N],
     unit: stats::Unit,
-) -> [Figure; N] {
+) -> [Text; N] {
     if unit != stats::Unit::Ppm {
         return values.map(|value| in_unit(value, unit));
     }
@@ -267,8 +280,8 @@ pub(crate) fn in_one_unit<const N: usize>(
 }
 
 /// A count in little space: from a million on `47.8 M`.
-pub(crate) fn short_count(count: u64) -> Figure {
-    if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS).into() }
+pub(crate) fn short_count(count: u64) -> Text {
+    if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }
 }
 
 /// The value, or `?` if it is unknown.
@@ -286,8 +299,8 @@ macro_rules! printed {
     ($($type:ty: $print:expr;)+) => {
         $(impl From<$type> for Text {
             fn from(value: $type) -> Self {
-                let print: fn($type) -> Figure = $print;
-                print(value).into()
+                let print: fn($type) -> Self = $print;
+                print(value)
             }
         })+
     };
@@ -317,12 +330,12 @@ fn group_digits(digits: &str) -> String {
     text
 }
 
-fn with_unit(value: u64, units: &[Unit]) -> String {
+fn with_unit(value: u64, units: &[Unit]) -> Text {
     let in_unit = |&(name, unit, below): &Unit| {
         let (digits, whole) = scale(u128::from(value), u128::from(unit));
         (whole < below).then(|| format!("{digits} {name}"))
     };
-    units.iter().find_map(in_unit).unwrap_or_default()
+    units.iter().find_map(in_unit).map(Text::number).unwrap_or_default()
 }
 
 /// `value / unit` with three significant digits, or all digits before the point, and the integer

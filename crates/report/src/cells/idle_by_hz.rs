@@ -7,7 +7,7 @@ use crate::cells::labelled::Cells;
 use crate::document::Document;
 use crate::document::list::List;
 use crate::document::table::{Column, Table};
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number;
 
 /// The tables of all groups of cells; empty without one.
@@ -69,10 +69,10 @@ fn name(load: &IdleLoad) -> Text {
     }
 }
 
-fn saved(saved: Saved) -> Figure {
+fn saved(saved: Saved) -> Text {
     let instructions = saved.instructions_hz;
     let size = number::rounded(instructions.abs(), number::short_count);
-    if instructions < 0.0 { format!("-{size}").into() } else { size }
+    if instructions < 0.0 { Text::number(format!("-{size}")) } else { size }
 }
 
 /// The line through the old figures.

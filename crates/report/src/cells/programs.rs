@@ -97,11 +97,11 @@ fn lines(cost: &ProgramCost) -> Vec<(Cell, Cell)> {
         lines.push(part(words("kernel", count(group.kernel_instructions))));
     }
     lines.push(words("all", count(cost.instructions)));
-    lines.push(words("timer interrupts", number::count(cost.timer_interrupts).into()));
-    lines.push(words("time", number::duration(cost.run.elapsed_ns).into()));
+    lines.push(words("timer interrupts", number::count(cost.timer_interrupts)));
+    lines.push(words("time", number::duration(cost.run.elapsed_ns)));
     if let Some(unit) = &cost.unit {
         let name = || Text::name(&unit.name);
-        let rounded = |value| number::rounded(value, number::count).into();
+        let rounded = |value| number::rounded(value, number::count);
         let rate = number::any(unit.units_hz);
         lines.push(line(text!("{}s per second", name()), rate));
         lines.push(line(text!("all, per {}", name()), rounded(unit.instructions)));
@@ -118,7 +118,7 @@ fn group_name(group: &GroupCost) -> Text {
 }
 
 fn count(value: Instructions) -> Text {
-    number::count(value.get()).into()
+    number::count(value.get())
 }
 
 /// The largest entries into the kernel, of the whole guest.

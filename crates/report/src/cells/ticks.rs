@@ -11,7 +11,6 @@ use units::Nanos;
 use crate::cells::table::{Line, Row, any, count, cut, known, rounded, value};
 use crate::document::table::{Cell, Column};
 use crate::document::text::{Text, text};
-use crate::explanations::counts::format_signed;
 use crate::number;
 
 /// The maximum number of kinds for each cell.
@@ -75,7 +74,7 @@ fn kind(kind: &TickKind) -> Line {
         [KindDifference { name, difference, .. }, others @ ..] => {
             let more = if others.is_empty() { "" } else { ", ..." };
             let name = Cell::from(Text::name(name)).tail(more);
-            [format_signed(*difference).into(), name]
+            [number::exact_difference(*difference).into(), name]
         }
     };
     vec![

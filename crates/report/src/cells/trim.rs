@@ -1,7 +1,6 @@
 //! The steps of a series: what each changes, alone and together with those before it, and what it
 //! costs.
 
-use std::cmp::Ordering;
 use std::iter;
 
 use stats::{Better, Unit};
@@ -12,7 +11,7 @@ use crate::cells::labelled::Cells;
 use crate::cells::table::{Line, call_column, section, table, value};
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number;
 
 /// Gains and losses below this are not listed beside the costs of a step.
@@ -94,19 +93,19 @@ fn change(value: &TrimValue) -> Cell {
     Cell::from(difference(value)).tail(format!(" ({percent})"))
 }
 
-fn difference(value: &TrimValue) -> Figure {
+fn difference(value: &TrimValue) -> Text {
     match value.unit {
         Unit::Instructions | Unit::Count | Unit::Hz => {
             number::count_difference(value.difference)
         }
         Unit::Ns | Unit::Ppm => {
             let size = in_unit(value, value.difference.abs());
-            signed(value.difference.total_cmp(&0.0), size)
+            number::signed(value.difference, size)
         }
     }
 }
 
-fn in_unit(of: &TrimValue, value: f64) -> Figure {
+fn in_unit(of: &TrimValue, value: f64) -> Text {
     match of.unit {
         Unit::Instructions | Unit::Count | Unit::Hz => {
             number::rounded(value, number::count)
@@ -115,17 +114,8 @@ fn in_unit(of: &TrimValue, value: f64) -> Figure {
     }
 }
 
-fn signed_bytes(bytes: i64) -> Figure {
-    signed(bytes.cmp(&0), number::bytes(bytes.unsigned_abs()))
-}
-
-/// A size with the sign of its comparison with zero.
-fn signed(sign: Ordering, size: Figure) -> Figure {
-    match sign {
-        Ordering::Less => format!("-{size}").into(),
-        Ordering::Equal => "0".into(),
-        Ordering::Greater => format!("+{size}").into(),
-    }
+fn signed_bytes(bytes: i64) -> Text {
+    number::signed(bytes as f64, number::bytes(bytes.unsigned_abs()))
 }
 
 /// What each step sets, gains and costs.

@@ -169,7 +169,7 @@ pub(crate) fn written(measure: Measure, value: f64, largest: f64) -> Text {
     let size = value.abs();
     let words = match measure {
         Measure::None => return Text::default(),
-        Measure::Change => return number::change(Ppm::new(value)).into(),
+        Measure::Change => return number::change(Ppm::new(value)),
         Measure::In(_) if value == 0.0 => return "0".into(),
         Measure::In(stats::Unit::Count | stats::Unit::Instructions) if size >= 1e6 => {
             number::rounded(size, number::short_count)
@@ -179,5 +179,5 @@ pub(crate) fn written(measure: Measure, value: f64, largest: f64) -> Text {
         }
         Measure::In(unit) => number::in_unit(size, unit),
     };
-    if value < 0.0 { format!("-{words}").into() } else { words.into() }
+    if value < 0.0 { format!("-{words}").into() } else { words }
 }

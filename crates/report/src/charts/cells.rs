@@ -72,7 +72,7 @@ fn figures(bar: &ChartBar<'_>, unit: Unit) -> Text {
     match (bar.value, bar.difference) {
         (None, _) if bar.is_lost => "lost".into(),
         (None, _) => "not measured".into(),
-        (Some(value), None) => number::in_unit(value, unit).into(),
+        (Some(value), None) => number::in_unit(value, unit),
         (Some(value), Some(by)) => {
             text!("{} ({})", number::in_unit(value, unit), number::change(by))
         }

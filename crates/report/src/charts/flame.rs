@@ -10,7 +10,6 @@ use summary::{Change, FlameGraph, Frame, Typical, WholePhase};
 use crate::chart;
 use crate::document::chart::{Axis, Chart, Mark, Measure, Panel, Series, Shape, Tone};
 use crate::document::text::{Text, text};
-use crate::explanations::counts::format_signed;
 use crate::explanations::format_name;
 use crate::explanations::phase::subject;
 use crate::explanations::titles::{Titles, diff_titles, on_kernel, size, titles};
@@ -52,7 +51,7 @@ pub(crate) fn compared(before: &Typical<'_>, after: &Typical<'_>) -> Chart {
     let mut about = text!(
         "{} instructions, {} compared with {}; red: more in the function itself, blue: fewer",
         number::count(graph.total().get()),
-        format_signed(total),
+        number::exact_difference(total),
         number::count(graph.total_before().get()),
     );
     if graph.removed().get() > 0 {
@@ -63,7 +62,8 @@ pub(crate) fn compared(before: &Typical<'_>, after: &Typical<'_>) -> Chart {
     let most = changes().map(|change| change.own.unsigned_abs()).max().unwrap_or(0);
     frames(diff_titles(before, after), about, &graph, |frame| {
         let Change { own, total } = frame.change.unwrap_or_default();
-        let (more_own, more_total) = (format_signed(own), format_signed(total));
+        let (more_own, more_total) =
+            (number::exact_difference(own), number::exact_difference(total));
         let part = own as f64 / most.max(1) as f64;
         (
             Tone::Change(part),

@@ -79,7 +79,7 @@ fn metrics(spreads: &[RunSpread]) -> Table {
     let listed = &spreads[..spreads.len().min(METRICS)];
     let heads = ["median", "from", "to", "min", "max", "spread"];
     let rows = listed.iter().map(|one| {
-        let value = |value: f64| Text::from(number::in_unit(value, one.unit));
+        let value = |value: f64| number::in_unit(value, one.unit);
         let [from, to] = [0, 1].map(|bound| {
             number::any(one.median_interval.map(|interval| value(interval[bound])))
         });
@@ -100,7 +100,7 @@ fn culprits(spreads: &[RunSpread]) -> Document {
     let listed = &spreads[..spreads.len().min(CULPRITS)];
     let rows = listed.iter().map(|one| {
         let shares = [one.mean, one.median, one.min, one.max];
-        (&one.quantity, shares.map(|share| number::in_unit(share, one.unit).into()))
+        (&one.quantity, shares.map(|share| number::in_unit(share, one.unit)))
     });
     let heads = ["mean", "median", "min", "max"];
     let table = quantities::table(heads.map(Column::number), rows);

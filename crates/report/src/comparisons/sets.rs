@@ -56,7 +56,7 @@ fn block(compared: &ComparedSets<'_>) -> Option<Block> {
 fn single_runs(compared: &ComparedSets<'_>) -> Text {
     let Some(block) = block(compared) else { return Text::default() };
     let length = match block.unit {
-        BlockUnit::Ns => number::duration(Nanos::from_nanos(block.length)).into(),
+        BlockUnit::Ns => number::duration(Nanos::from_nanos(block.length)),
         BlockUnit::Items(item) => {
             let items = match item {
                 ItemUnit::Wakeups => "wake-ups",

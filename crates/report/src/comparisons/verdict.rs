@@ -3,7 +3,7 @@
 use stats::{Conclusion, Unit};
 use summary::Compared;
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number;
 
 /// The verdict, and what is more to say: the interval of a difference, the bound of one that was not
@@ -72,11 +72,10 @@ fn difference(direction: &str, compared: &Compared) -> [Text; 2] {
 }
 
 /// Differences in the metric's unit, with their signs.
-fn signed<const N: usize>(differences: [f64; N], unit: Unit) -> [Figure; N] {
+fn signed<const N: usize>(differences: [f64; N], unit: Unit) -> [Text; N] {
     let mut sizes = number::in_one_unit(differences.map(f64::abs), unit);
     for (size, difference) in sizes.iter_mut().zip(differences) {
-        let sign = if difference < 0.0 { '-' } else { '+' };
-        *size = format!("{sign}{size}").into();
+        *size = number::signed(difference, std::mem::take(size));
     }
     sizes
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::document::list::{Item, Lead, List};
 use crate::document::table::{Cell, Column, Table};
-use crate::document::text::{Figure, Text};
+use crate::document::text::Text;
 use crate::document::{Content, Document, Importance};
 
 /// What means something in Markdown, HTML or terminals, or is easily lost.
@@ -86,7 +86,7 @@ pub(crate) fn text() -> BoxedStrategy<Text> {
     let part = (0..5, string()).prop_map(|(mark, text)| match mark {
         0 => Text::name(text),
         1 => Text::command(text),
-        2 => Text::from(Figure::from(text)),
+        2 => Text::number(text),
         _ => Text::from(text),
     });
     vec(part, 0..4).prop_map(|parts| Text::join(parts, "")).boxed()

@@ -253,17 +253,16 @@ pub(crate) use cells;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::text::Figure;
 
     /// Check that columns are added to all rows.
     #[test]
     fn rows_of_items() {
         let table = Table::of(&[1, 20])
             .column(Column::words("name"), |number| format!("n{number}"))
-            .number("count", |number| Figure::from(number.to_string()));
+            .number("count", |number| Text::number(number.to_string()));
         let mut expected = Table::new([Column::words("name"), Column::number("count")]);
-        expected.row(cells!["n1", Figure::from("1")]);
-        expected.row(cells!["n20", Figure::from("20")]);
+        expected.row(cells!["n1", Text::number("1")]);
+        expected.row(cells!["n20", Text::number("20")]);
         assert_eq!(table.table, expected);
     }
 }

@@ -70,6 +70,11 @@ impl Text {
         Self::marked(Mark::Name, name)
     }
 
+    /// A number with its unit.
+    pub(crate) fn number(number: impl Into<String>) -> Self {
+        Self::marked(Mark::Number, number)
+    }
+
     /// Something to type.
     pub(crate) fn command(command: impl Into<String>) -> Self {
         Self::marked(Mark::Command, command)
@@ -118,7 +123,7 @@ impl Text {
 
 impl Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|part| f.write_str(&part.text))
+        f.pad(&self.0.iter().map(|part| &*part.text).collect::<String>())
     }
 }
 
@@ -148,12 +153,6 @@ impl<T: Into<Text>> From<Option<T>> for Text {
     }
 }
 
-impl From<Figure> for Text {
-    fn from(figure: Figure) -> Self {
-        Self::marked(Mark::Number, figure.0)
-    }
-}
-
 impl From<Cpu> for Text {
     fn from(cpu: Cpu) -> Self {
         Self::marked(Mark::Cpus, cpu.to_string())
@@ -166,40 +165,6 @@ impl From<&CpuSet> for Text {
     }
 }
 
-/// A printed number with its unit: what the functions of `number` return.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Figure(pub(crate) String);
-
-impl Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl From<String> for Figure {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for Figure {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl From<Figure> for String {
-    fn from(figure: Figure) -> Self {
-        figure.0
-    }
-}
-
-impl PartialEq<&str> for Figure {
-    fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,7 +172,7 @@ mod tests {
     /// Check that parts keep their marks, and words are joined.
     #[test]
     fn parts() {
-        let share = Figure::from("1.2 %");
+        let share = Text::number("1.2 %");
         let name = Text::name("ksoftirqd/0");
         let text = text!("CPU {} lost {} to {}, too", Cpu::new(3), share, name);
         assert_eq!(text.to_string(), "CPU 3 lost 1.2 % to ksoftirqd/0, too");

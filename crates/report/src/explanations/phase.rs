@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::explanations::titles::on_kernel;
-use crate::explanations::{NAMES, count, functions};
+use crate::explanations::{NAMES, functions};
 use crate::kernel_label::full_name;
 use crate::number;
 
@@ -50,10 +50,10 @@ fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> Text {
     let mut words = text!(
         "{}: {} instructions{}; programs executed {}, the kernel {}.",
         subject(phase).replacen("the", "The", 1),
-        count(explanation.explanation.total_instructions),
+        explanation.explanation.total_instructions,
         rate.map(|rate| text!(", {}", rate)),
-        count(explanation.user_instructions),
-        count(explanation.kernel_instructions)
+        explanation.user_instructions,
+        explanation.kernel_instructions
     );
     if let Some(most) = explanation.entries.first() {
         let share = number::any(explanation.share(most.instructions));
@@ -72,7 +72,7 @@ fn entries(explanation: &PhaseExplanation) -> Table {
     let mut row = |all, hz, kind: &str, name: &str| {
         let share = number::any(explanation.share(all));
         let rate = number::any(hz);
-        table.row(cells![count(all), share, rate, kind, Text::name(name)]);
+        table.row(cells![all, share, rate, kind, Text::name(name)]);
     };
     for entry in &explanation.entries {
         let (all, hz) = (entry.instructions, entry.instructions_hz);

@@ -4,8 +4,7 @@
 use summary::{Difference, Frequency, Typical};
 use units::Instructions;
 
-use crate::document::text::{Figure, Text, text};
-use crate::explanations::counts::{count, size_of};
+use crate::document::text::{Text, text};
 use crate::kernel_label::{full_name, labels};
 use crate::number;
 
@@ -50,7 +49,7 @@ pub(crate) fn headline(typical: &Typical<'_>, total: Instructions) -> Text {
 /// The number of instructions, and how many of the events have it.
 pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> Text {
     let Frequency { times, of } = typical.frequency;
-    let size = text!("{} instructions", count(total));
+    let size = text!("{} instructions", total);
     if times == of {
         return text!("{} in each of {}", size, of);
     }
@@ -65,7 +64,7 @@ pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> Text {
         }
         Some(median) if median == total => "the median".into(),
         Some(median) => {
-            text!("the nearest recorded to {}, the median", count(median))
+            text!("the nearest recorded to {}, the median", median)
         }
     };
     text!("{}, {} of {} ({} times)", size, rank, of, times)
@@ -74,17 +73,19 @@ pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> Text {
 /// The difference of the second from the first, in a sentence.
 pub(crate) fn comparison(a: &Typical<'_>, difference: &Difference) -> Text {
     let what = capitalize(&subject(a));
-    let (sign, than) = match difference.difference.signum() {
-        0 => return text!("{} of B has as many instructions as one of A.", what),
-        1 => ('+', "more"),
-        _ => ('-', "fewer"),
-    };
-    let size = size_of(difference.difference);
-    let s = if size == "1" { "" } else { "s" };
+    let sign = difference.difference.signum();
+    if sign == 0 {
+        return text!("{} of B has as many instructions as one of A.", what);
+    }
+    let size = u64::try_from(difference.difference.unsigned_abs()).unwrap_or(u64::MAX);
     let share = difference.share().map(number::ratio);
-    let share = share.map(|share| text!(" ({})", Figure(format!("{sign}{share}"))));
-    let share = share.unwrap_or_default();
-    text!("{} of B has {} instruction{} {} than one of A{}.", what, size, s, than, share)
+    text!(
+        "{} of B has {} {} than one of A{}.",
+        what,
+        number::counted(size, "instruction"),
+        if sign > 0 { "more" } else { "fewer" },
+        share.map(|share| text!(" ({})", number::signed(sign as f64, share)))
+    )
 }
 
 /// The titles of a picture of one event.

@@ -5,7 +5,6 @@ use itertools::Itertools;
 use units::Ppm;
 
 use crate::document::table::{Cell, Column, Fit, Side, Table};
-use crate::document::text::Text;
 use crate::html::inline::{inline, plain, shown};
 use crate::number;
 
@@ -153,7 +152,7 @@ pub(crate) fn content(cell: &Cell) -> String {
 /// A bar of this part of the longest.
 fn bar(part: f64) -> String {
     let part = part.clamp(0.0, 1.0);
-    let share = plain(&Text::from(number::share(Ppm::new(part * 1e6))));
+    let share = plain(&number::share(Ppm::new(part * 1e6)));
     format!(
         "<span class=\"bar\" role=\"img\" aria-label=\"{share} of the longest\" \
          title=\"{share} of the longest\"><i style=\"width:{:.1}%\"></i></span>",

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use units::Nanos;
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number;
 
 /// Longer lists are cut; JSON has all items.
@@ -41,7 +41,7 @@ pub(crate) fn lines(key: &str, value: &Value) -> Vec<Text> {
 fn special(key: &str, value: &Value) -> Option<Text> {
     let text = match key {
         "tick.hz" => {
-            text!("{} a second (CONFIG_HZ)", Figure(value.as_u64()?.to_string()))
+            text!("{} a second (CONFIG_HZ)", Text::number(value.as_u64()?.to_string()))
         }
         "tick.divider" => text!(
             "{}: {}",
@@ -103,8 +103,8 @@ fn plain(key: &str, value: &Value) -> Text {
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         Value::Number(number) => match number.as_u64() {
-            Some(number) => quantity(key, number).into(),
-            None => Figure(number.to_string()).into(),
+            Some(number) => quantity(key, number),
+            None => Text::number(number.to_string()),
         },
         Value::String(text) if text.is_empty() => "none".into(),
         Value::String(text) => Text::name(text),
@@ -118,13 +118,13 @@ fn plain(key: &str, value: &Value) -> Text {
     }
 }
 
-fn quantity(key: &str, number: u64) -> Figure {
+fn quantity(key: &str, number: u64) -> Text {
     match key.rsplit('_').next() {
         Some("ns") => number::duration(Nanos::from_nanos(number)),
         Some("us") => number::duration(Nanos::from_micros(number)),
         Some("ms") => number::duration(Nanos::from_millis(number)),
         Some("hz") => number::frequency(number),
-        _ => Figure(number.to_string()),
+        _ => Text::number(number.to_string()),
     }
 }
 
@@ -152,7 +152,7 @@ fn items(items: impl ExactSizeIterator<Item = Text>, between: &str) -> Text {
 fn shown(items: impl ExactSizeIterator<Item = Text>) -> Vec<Text> {
     let left_out = items.len().saturating_sub(ITEMS_MAX);
     let more = (left_out > 0).then(|| {
-        let left_out = Figure(left_out.to_string());
+        let left_out = Text::number(left_out.to_string());
         text!("and {} more (see {})", left_out, Text::command("--json"))
     });
     items.take(ITEMS_MAX).chain(more).collect()

@@ -11,7 +11,7 @@ use units::{Cpu, LengthUnit, Nanos, TscHz};
 
 use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::measurements::latency::class;
 use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::ticks::words as tick_words;
@@ -85,7 +85,7 @@ fn unit_text(unit: LengthUnit) -> &'static str {
     }
 }
 
-fn length(unit: LengthUnit, length: u64) -> Figure {
+fn length(unit: LengthUnit, length: u64) -> Text {
     match unit {
         LengthUnit::Ns => number::duration(Nanos::from_nanos(length)),
         LengthUnit::Ticks => number::short_count(length),

@@ -13,7 +13,7 @@ use units::PerSecond;
 
 use crate::document::Document;
 use crate::document::table::Table;
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::measurements::ticks::words as tick_words;
 use crate::measurements::worst::Worst;
 use crate::number;
@@ -61,7 +61,7 @@ pub(crate) fn power(power: &PowerSummary) -> Option<Text> {
     }
     let zone = |zone: &ZonePower| {
         let watts =
-            number::any(zone.power_w.map(|watts| Figure::from(format!("{watts:.2} W"))));
+            number::any(zone.power_w.map(|watts| Text::number(format!("{watts:.2} W"))));
         text!("{} {}", Text::name(&zone.zone), watts)
     };
     let zones = Text::join(power.zones.iter().map(zone), ", ");

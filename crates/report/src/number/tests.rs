@@ -19,7 +19,7 @@ fn shares_of_one_unit() {
     let print = |shares: &[f64]| {
         let unit = ShareUnit::of(shares.iter().map(|ppm| Some(Ppm::new(*ppm))));
         let print = |ppm: &f64| unit.print(Ppm::new(*ppm));
-        shares.iter().map(print).map(String::from).collect::<Vec<_>>().join(", ")
+        shares.iter().map(print).map(|text| text.to_string()).collect::<Vec<_>>().join(", ")
     };
     assert_eq!(print(&[2_960.0, 56.5, 0.0]), "0.296 %, 0.00565 %, 0 %");
     assert_eq!(print(&[99.95, 9.994, 1.0]), "0.0100 %, 0.000999 %, 0.0001 %");
@@ -158,7 +158,7 @@ fn nearest() {
     for lead in 1_u64..1000 {
         for scale in [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] {
             let exact = lead * scale;
-            let text = String::from(duration(Nanos::from_nanos(exact)));
+            let text = duration(Nanos::from_nanos(exact)).to_string();
             let (digits, unit) = text.split_once(' ').unwrap();
             let unit = TIMES.iter().find(|(name, ..)| *name == unit).unwrap().1;
             let back = digits.parse::<f64>().unwrap() * unit as f64;

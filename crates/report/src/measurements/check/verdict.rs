@@ -4,7 +4,7 @@ use advise::State;
 use summary::{Consequences, Group, LossCategory, Split, TimePart, Verdict};
 use units::Ppm;
 
-use crate::document::text::{Figure, Text, text};
+use crate::document::text::{Text, text};
 use crate::number::{self, ShareUnit};
 
 /// The details name this many programs, of those that used at least this share.
@@ -89,7 +89,7 @@ fn consequences(of: &Consequences) -> Text {
     };
     let benchmark = of.benchmark_spread_ppm.map(|spread| {
         let length = number::duration(of.benchmark_ns);
-        let spread = Figure::from(format!("±{}", unit.print(spread)));
+        let spread = Text::number(format!("±{}", unit.print(spread)));
         text!("; a benchmark of {} varies by {}", length, spread)
     });
     text!("{}{}.", hit, benchmark)
