@@ -7,8 +7,8 @@ use units::{Cpu, Nanos};
 
 use crate::{Counts, Profile, Recording, Source};
 
-/// A cell: kernel x boot parameters x settings x workload x mode.
-#[derive(Debug, Clone, PartialEq)]
+/// A cell: kernel x boot parameters x settings x workload x mode; serialized without its result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     /// The name of its row in the experiment: `fifo`.
     pub name: String,
@@ -17,6 +17,7 @@ pub struct Cell {
     /// The kernel's release, and its package's version if it is from a package.
     pub kernel: String,
     /// The size of the kernel's image in bytes; `None` if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub image_bytes: Option<u64>,
     /// A short description of the guest's machine: `pc, 2 CPUs of max, 256 MiB`.
     pub machine: String,
@@ -27,6 +28,7 @@ pub struct Cell {
     /// A short description of what ran and was measured.
     pub workload: String,
     /// The source of the kernel's events; `None`: events were not traced.
+    #[serde(rename = "trace", skip_serializing_if = "Option::is_none")]
     pub watch: Option<Source>,
     /// Whether guest time is instructions or real time.
     pub mode: Mode,
@@ -37,6 +39,7 @@ pub struct Cell {
     /// Whether the result is from the cache.
     pub cached: bool,
     /// The result.
+    #[serde(skip)]
     pub ending: Ending,
 }
 

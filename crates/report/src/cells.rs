@@ -2,7 +2,6 @@
 //!
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
-pub(crate) mod ablated;
 pub(crate) mod ablation;
 pub(crate) mod doubts;
 pub(crate) mod idle_by_hz;

@@ -3,7 +3,6 @@
 
 pub(crate) mod boots;
 pub(crate) mod cells;
-pub(crate) mod compared_sets;
 mod differing;
 mod doubts;
 pub(crate) mod history;
@@ -14,10 +13,24 @@ pub(crate) mod sets;
 pub(crate) mod tried;
 mod verdict;
 
-use summary::RunSet;
+use summary::{Comparison, RunSet};
+use units::Ppm;
 
 use crate::document::text::{Text, text};
 use crate::number;
+
+/// Sets of runs, and how each but the first differs from the first.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedSets<'a> {
+    /// The name of each set, as the user wrote it.
+    pub names: &'a [String],
+    /// The sets, the base first.
+    pub sets: &'a [RunSet],
+    /// The comparisons of the other sets with the base.
+    pub comparisons: &'a [Comparison],
+    /// The smallest relative difference of interest.
+    pub smallest: Ppm,
+}
 
 /// The letter of a set: A is the base. Sets after Z have numbers.
 pub(crate) fn letter(set: usize) -> String {

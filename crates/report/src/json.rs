@@ -4,20 +4,31 @@
 //! that can be read again.
 
 use facts::Facts;
-use recording::{Body, Doubt, Recording, Repeat};
+use recording::{Body, Doubt, FORMAT, Recording, Repeat};
 use serde::Serialize;
 use summary::Summary;
 
 use crate::json::metrics::Metrics;
-use crate::json::object::object;
 use crate::measurements::check::findings::{FindingText, findings};
 
-pub(crate) mod ablation;
 pub(crate) mod cells;
 pub(crate) mod explanations;
 pub(crate) mod metrics;
-pub(crate) mod object;
 pub(crate) mod trace;
+
+/// What all objects begin with.
+#[derive(Serialize)]
+struct Object<'a, T> {
+    format: u32,
+    kind: &'a str,
+    #[serde(flatten)]
+    content: T,
+}
+
+/// The content as a JSON object of this kind.
+pub(crate) fn object(kind: &str, content: impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&Object { format: FORMAT, kind, content })
+}
 
 #[derive(Serialize)]
 struct Measured<'a, Spec, Series> {

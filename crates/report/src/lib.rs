@@ -42,8 +42,7 @@ mod pictures;
 mod terminal;
 
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
-pub use cells::ablated::Ablated;
-pub use cells::ablation::ablation_document;
+pub use cells::ablation::{Ablated, ablation_document, ablation_json};
 pub use cells::cells_document;
 pub use cells::doubts::cell_doubts;
 pub use cells::labelled::Cells;
@@ -51,11 +50,11 @@ pub use cells::metrics::cell_metrics_document;
 pub use cells::outputs::cell_outputs_document;
 pub use charts::cells::chart_svg;
 pub use charts::flame::{flame_diff_svg, flame_svg, phase_svg};
+pub use comparisons::ComparedSets;
 pub use comparisons::boots::tried_boot_document;
 pub use comparisons::cells::{
     ComparedCells, compared_cells_document, compared_cells_json,
 };
-pub use comparisons::compared_sets::ComparedSets;
 pub use comparisons::history::{
     FactsChange, HistoryEntry, HistoryReport, MetricHistory, history_csv,
     history_document, history_json,
@@ -73,7 +72,6 @@ pub use export::hdr_log::hdr_log;
 pub use export::jitter::{jitter_hgrm, jitter_list};
 pub use export::prometheus::prometheus_text;
 pub use html::html_page;
-pub use json::ablation::ablation_json;
 pub use json::cells::cells_json;
 pub use json::explanations::{explain_diff_json, explain_json, phase_json};
 pub use json::trace::trace_json;

@@ -6,7 +6,7 @@ use summary::{MetricChart, Summary};
 use crate::cells::labelled::Cells;
 use crate::chart;
 use crate::charts::{self, cells, compared, history};
-use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::ComparedSets;
 use crate::comparisons::history::HistoryReport;
 use crate::comparisons::letter;
 use crate::document::chart::Chart;

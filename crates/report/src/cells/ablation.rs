@@ -1,18 +1,45 @@
 //! The report of `lab ablate`: which options make the difference of a metric, the largest part first;
 //! below them what remains, and which kernels could not be tested.
 
+use serde::Serialize;
 use stats::{Ablation, Contribution, Ended, OptionsChange, Unexplained};
 
-use crate::cells::ablated::Ablated;
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
+use crate::json::object;
 use crate::number;
 
 /// So many options of a set are named.
 const NAMED_MAX: usize = 12;
 /// So many kernels that could not be tested are listed.
 const UNRESOLVED_MAX: usize = 5;
+
+/// The difference of a metric between two kernels, and its parts.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Ablated<'a> {
+    /// The key of the metric.
+    pub metric: &'a str,
+    /// The experiment's name.
+    pub experiment: &'a str,
+    /// The cell's name.
+    pub cell: &'a str,
+    /// The first configuration, as requested.
+    #[serde(rename = "from_config")]
+    pub from: &'a str,
+    /// The second configuration.
+    #[serde(rename = "to_config")]
+    pub to: &'a str,
+    /// The source of the kernels.
+    pub source: &'a str,
+    /// The number of different kernels that were measured.
+    pub kernels: usize,
+    /// How many of them were built now.
+    pub builds: usize,
+    /// The parts.
+    #[serde(flatten)]
+    pub ablation: &'a Ablation,
+}
 
 /// The metric of both kernels is the same.
 const NO_DIFFERENCE: &str = "The metric is the same: no option makes a difference, unless the \
@@ -149,6 +176,14 @@ fn end(ended: Ended) -> &'static str {
             "Interrupted. The same command continues: what is built and measured is in the cache."
         }
     }
+}
+
+/// The parts of a difference as one JSON object.
+///
+/// # Errors
+/// None that is known: all fields can be written.
+pub fn ablation_json(ablated: &Ablated<'_>) -> serde_json::Result<String> {
+    object("ablation", ablated)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::comparisons::sets::{With, numbered};
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::json::object::object;
+use crate::json::object;
 use crate::{metric_names, number};
 
 const LEGEND: &str = "\"tolerance\": by how much a value depends on the phase of the tick, or on rare \
@@ -108,23 +108,9 @@ struct CellsJson<'a> {
 
 #[derive(Serialize)]
 struct CellJson<'a> {
-    name: &'a str,
-    kernel: &'a str,
-    params: &'a str,
-    identity: &'a str,
+    #[serde(flatten)]
+    cell: &'a Cell,
     doubts: Vec<Doubt>,
-}
-
-impl<'a> CellJson<'a> {
-    fn of(cell: &'a Cell) -> Self {
-        Self {
-            name: &cell.name,
-            kernel: &cell.kernel,
-            params: &cell.params,
-            identity: &cell.identity,
-            doubts: cell_doubts(cell),
-        }
-    }
 }
 
 /// The comparison as one JSON object.
@@ -132,13 +118,10 @@ impl<'a> CellJson<'a> {
 /// # Errors
 /// None that is known: all fields can be written.
 pub fn compared_cells_json(compared: &ComparedCells<'_>) -> serde_json::Result<String> {
-    object(
-        "comparison",
-        CellsJson {
-            cells: compared.cells.iter().map(CellJson::of).collect(),
-            comparisons: numbered(compared.comparisons),
-        },
-    )
+    let cells =
+        compared.cells.iter().map(|cell| CellJson { cell, doubts: cell_doubts(cell) });
+    let comparisons = numbered(compared.comparisons);
+    object("comparison", CellsJson { cells: cells.collect(), comparisons })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::comparisons::quantities::more;
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::json::object::object;
+use crate::json::object;
 use crate::{metric_names, number};
 
 /// The number of listed changes, the newest, and of facts of each.

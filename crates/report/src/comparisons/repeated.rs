@@ -15,7 +15,7 @@ use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::json::object::object;
+use crate::json::object;
 use crate::{metric_names, number};
 
 /// The number of listed metrics of a set.

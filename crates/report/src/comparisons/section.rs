@@ -4,7 +4,7 @@ use stats::Conclusion;
 use summary::{Compared, Comparison};
 use units::{CpuSet, Ppm};
 
-use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::ComparedSets;
 use crate::comparisons::letter;
 use crate::comparisons::quantities::{self, CULPRITS};
 use crate::comparisons::verdict::{of_culprit, verdict};

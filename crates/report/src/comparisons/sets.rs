@@ -6,7 +6,7 @@ use stats::{Block, BlockUnit, FALSE_DISCOVERIES, ItemUnit};
 use summary::{Comparison, RunSet, RunsDoubt};
 use units::{Nanos, Ppm};
 
-use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::ComparedSets;
 use crate::comparisons::differing::{Differing, differing};
 use crate::comparisons::doubts::doubts;
 use crate::comparisons::section::section;
@@ -14,7 +14,7 @@ use crate::comparisons::{letter, runs, taken};
 use crate::document::Document;
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
-use crate::json::object::object;
+use crate::json::object;
 use crate::{metric_names, number};
 
 /// The comparison.

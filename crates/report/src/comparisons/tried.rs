@@ -5,13 +5,13 @@ use recording::{Doubt, StepSetting};
 use serde::Serialize;
 use stats::BetterSet;
 
-use crate::comparisons::compared_sets::ComparedSets;
+use crate::comparisons::ComparedSets;
 use crate::comparisons::doubts::doubts;
 use crate::comparisons::sets::{SetsJson, without_doubts};
 use crate::document::Document;
 use crate::document::list::List;
 use crate::document::text::{Text, text};
-use crate::json::object::object;
+use crate::json::object;
 
 /// Settings that were tried, compared with others.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +140,7 @@ mod tests {
     use units::Ppm;
 
     use super::*;
-    use crate::comparisons::compared_sets::ComparedSets;
+    use crate::comparisons::ComparedSets;
     use crate::example::sets::run_set;
     use crate::example::{self, GUEST};
     use crate::terminal::full_text;

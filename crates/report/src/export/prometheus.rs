@@ -9,85 +9,102 @@ use std::fmt::Write;
 use recording::Recording;
 use stats::Unit;
 use summary::{Metric, NoiseSummary, Summary};
-use units::Ppm;
+use units::Cpu;
 
 /// The sources that are listed beside the hypervisor, unexplained time and noisefloor itself.
 const SOURCES: usize = 16;
 const PARTS: f64 = 1e6;
 
+/// Values of one name, with their labels.
+struct Family {
+    name: String,
+    help: &'static str,
+    values: Vec<(String, f64)>,
+}
+
 /// The metrics of a recording with this summary, and when it was taken.
 pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
-    let mut text = String::new();
+    let taken = recording.taken_seconds().map(|taken| Family {
+        name: "noisefloor_taken_timestamp_seconds".to_owned(),
+        help: "when the measurement was taken",
+        values: vec![(String::new(), taken as f64)],
+    });
+    let noise = summary.noise();
+    let families = metrics(summary)
+        .into_iter()
+        .chain(noise.map(sources))
+        .chain(noise.into_iter().flat_map(steal))
+        .chain(taken);
+    families
+        .filter(|family| !family.values.is_empty())
+        .map(|family| text(&family))
+        .collect()
+}
+
+fn text(family: &Family) -> String {
+    let Family { name, help, values } = family;
+    let help = help.replace('\\', "\\\\").replace('\n', " ");
+    let mut text = format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (labels, value) in values {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name}{labels} {value}");
+    }
+    text
+}
+
+fn metrics(summary: &Summary) -> Vec<Family> {
     let metrics = summary::metrics(summary);
     let mut groups: BTreeMap<String, Vec<&Metric>> = BTreeMap::new();
     for metric in &metrics {
         groups.entry(name(metric)).or_default().push(metric);
     }
-    for (name, metrics) in &groups {
-        let help = metrics.first().map_or("", |metric| metric.about.help);
-        head(&mut text, name, help);
-        for metric in metrics {
-            let cpu =
-                metric.cpu.map_or(String::new(), |cpu| format!("{{cpu=\"{cpu}\"}}"));
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{name}{cpu} {}", value(metric));
-        }
-    }
-    if let Some(noise) = summary.noise() {
-        sources(&mut text, noise);
-        steal(&mut text, noise);
-    }
-    if let Some(taken) = recording.taken_seconds() {
-        let name = "noisefloor_taken_timestamp_seconds";
-        head(&mut text, name, "when the measurement was taken");
-        let _ = writeln!(text, "{name} {taken}");
-    }
-    text
+    let value = |metric: &&Metric| {
+        let labels = metric.cpu.map_or_else(String::new, of_cpu);
+        (labels, value(metric))
+    };
+    let family = |(name, metrics): (String, Vec<&Metric>)| Family {
+        name,
+        help: metrics.first().map_or("", |metric| metric.about.help),
+        values: metrics.iter().map(value).collect(),
+    };
+    groups.into_iter().map(family).collect()
 }
 
-fn head(text: &mut String, name: &str, help: &str) {
-    let help = help.replace('\\', "\\\\").replace('\n', " ");
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+fn of_cpu(cpu: Cpu) -> String {
+    format!("{{cpu=\"{cpu}\"}}")
 }
 
 /// The time that was lost to each source, as shares of the time of all CPUs; nothing if events were
 /// not traced.
-fn sources(text: &mut String, noise: &NoiseSummary) {
-    let name = "noisefloor_noise_source_ratio";
+fn sources(noise: &NoiseSummary) -> Family {
     let sources = noise.sources(SOURCES).unwrap_or_default();
-    if !sources.is_empty() {
-        head(text, name, "share of the time of all CPUs that a source took");
-    }
-    for source in sources {
-        let Some(ppm) = source.part.ppm else { continue };
+    let values = sources.iter().filter_map(|source| {
         let (kind, label) = (source.kind, escaped(&source.name));
-        let ratio = ppm.get() / PARTS;
-        let _ = writeln!(text, "{name}{{kind=\"{kind}\",name=\"{label}\"}} {ratio}");
+        let labels = format!("{{kind=\"{kind}\",name=\"{label}\"}}");
+        Some((labels, source.part.ppm?.get() / PARTS))
+    });
+    Family {
+        name: "noisefloor_noise_source_ratio".to_owned(),
+        help: "share of the time of all CPUs that a source took",
+        values: values.collect(),
     }
 }
 
 /// The bounds of the steal time of each CPU, as far as they are known.
-fn steal(text: &mut String, noise: &NoiseSummary) {
-    let known = |bound: usize| {
-        let bounds = noise.cpus.iter().filter_map(move |cpu| {
-            let bounds = cpu.stolen_ppm()?;
-            Some((cpu.cpu, bounds.get(bound).copied()?))
+fn steal(noise: &NoiseSummary) -> [Family; 2] {
+    let names =
+        [("max", 1, "steal time, upper bound"), ("min", 0, "steal time, lower bound")];
+    names.map(|(end, bound, help)| {
+        let known = noise.cpus.iter().filter_map(|cpu| {
+            let ppm = cpu.stolen_ppm()?.get(bound).copied()?;
+            Some((of_cpu(cpu.cpu), ppm.get() / PARTS))
         });
-        bounds.collect::<Vec<(units::Cpu, Ppm)>>()
-    };
-    let bounds = [
-        ("noisefloor_steal_max_ratio", "steal time, upper bound", known(1)),
-        ("noisefloor_steal_min_ratio", "steal time, lower bound", known(0)),
-    ];
-    for (name, help, cpus) in bounds {
-        if !cpus.is_empty() {
-            head(text, name, help);
+        Family {
+            name: format!("noisefloor_steal_{end}_ratio"),
+            help,
+            values: known.collect(),
         }
-        for (cpu, ppm) in cpus {
-            let ratio = ppm.get() / PARTS;
-            let _ = writeln!(text, "{name}{{cpu=\"{cpu}\"}} {ratio}");
-        }
-    }
+    })
 }
 
 /// A label's value.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith, Mode, Source};
+use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith};
 use serde::Serialize;
 use summary::{
     Added, CellSummary, IdleByHz, SleepersCost, Trim, ViolatedLimit, answer, cell_metrics,
@@ -11,7 +11,7 @@ use summary::{
 use crate::cells::doubts::cell_doubts;
 use crate::cells::labelled::Cells;
 use crate::json::metrics::Metrics;
-use crate::json::object::object;
+use crate::json::object;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -30,21 +30,8 @@ struct Experiment<'a> {
 
 #[derive(Serialize)]
 struct CellJson<'a> {
-    name: &'a str,
-    asked: &'a str,
-    kernel: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    image_bytes: Option<u64>,
-    machine: &'a str,
-    params: &'a str,
-    settings: &'a [String],
-    workload: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<Source>,
-    mode: Mode,
-    repeat: u32,
-    cached: bool,
-    identity: &'a str,
+    #[serde(flatten)]
+    cell: &'a Cell,
     summary: Option<CellSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
@@ -107,19 +94,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
     };
     let summary = CellSummary::of(cell);
     CellJson {
-        name: &cell.name,
-        asked: &cell.asked,
-        kernel: &cell.kernel,
-        image_bytes: cell.image_bytes,
-        machine: &cell.machine,
-        params: &cell.params,
-        settings: &cell.settings,
-        workload: &cell.workload,
-        trace: cell.watch,
-        mode: cell.mode,
-        repeat: cell.repeat,
-        cached: cell.cached,
-        identity: &cell.identity,
+        cell,
         metrics: summary.as_ref().map(|summary| Metrics(cell_metrics(summary))),
         summary,
         added: Added::of_cell(cell, all),
@@ -134,6 +109,8 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+
+    use recording::Source;
 
     use super::*;
     use crate::example::cell::{OLD, cell, identity, lost, tick_cost};

@@ -7,7 +7,7 @@ use summary::{
 
 use crate::explanations::phase;
 use crate::explanations::titles::title;
-use crate::json::object::object;
+use crate::json::object;
 
 #[derive(Serialize)]
 struct ExplanationJson<'a> {

@@ -19,7 +19,12 @@ fn shares_of_one_unit() {
     let print = |shares: &[f64]| {
         let unit = ShareUnit::of(shares.iter().map(|ppm| Some(Ppm::new(*ppm))));
         let print = |ppm: &f64| unit.print(Ppm::new(*ppm));
-        shares.iter().map(print).map(|text| text.to_string()).collect::<Vec<_>>().join(", ")
+        shares
+            .iter()
+            .map(print)
+            .map(|text| text.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     assert_eq!(print(&[2_960.0, 56.5, 0.0]), "0.296 %, 0.00565 %, 0 %");
     assert_eq!(print(&[99.95, 9.994, 1.0]), "0.0100 %, 0.000999 %, 0.0001 %");

@@ -1,15 +1,11 @@
 //! The verdict of `check` in sentences: what is lost, to what, and what that means for programs.
 
 use advise::State;
-use summary::{Consequences, Group, LossCategory, Split, TimePart, Verdict};
-use units::Ppm;
+use summary::{Consequences, Split, TimePart, Verdict};
 
 use crate::document::text::{Text, text};
 use crate::number::{self, ShareUnit};
 
-/// The details name this many programs, of those that used at least this share.
-const NAMED: usize = 3;
-const NAMED_FROM: Ppm = Ppm::new(1_000.0);
 /// The verdict names this many parts of the loss, of those that are at least this share of it.
 const PARTS: usize = 3;
 const PARTS_FROM: f64 = 0.01;
@@ -95,73 +91,35 @@ fn consequences(of: &Consequences) -> Text {
     text!("{}{}.", hit, benchmark)
 }
 
-/// What the verdict does not say; empty if no CPU was measured.
+/// What neither the verdict nor the sources say; empty if no CPU was measured.
 pub(crate) fn details(verdict: &Verdict) -> Text {
-    let parts = match &verdict.split {
-        _ if verdict.cpus == 0 => return Text::default(),
-        Some(split) => all_parts(split, unit(verdict)),
-        None => text!(
+    if verdict.cpus == 0 {
+        return Text::default();
+    }
+    let causes = match &verdict.split {
+        Some(split) => {
+            split.hypervisor_max.filter(|most| !most.ns.is_zero()).map(|most| {
+                let most = unit(verdict).known(most.ppm);
+                text!("Of the unexplained time, at most {} may be the hypervisor.", most)
+            })
+        }
+        None => Some(text!(
             "{}: tracing them needs root, or CAP_BPF and CAP_PERFMON.",
             match verdict.threads {
                 Some(_) =>
                     "The time of other threads is that of /proc. Other causes are unknown",
                 None => "The causes are unknown",
             }
-        ),
+        )),
     };
-    Text::join([parts, steps(&verdict.consequences)], " ")
-}
-
-/// All parts of the loss, with the programs that used most.
-fn all_parts(split: &Split, unit: ShareUnit) -> Text {
-    let at_most = split.hypervisor_max.filter(|most| !most.ns.is_zero());
-    let at_most = at_most.map(|most| {
-        let most = unit.known(most.ppm);
-        text!(" (of which at most {} may be the hypervisor, too)", most)
-    });
-    let own = match split.own.ns.is_zero() {
-        true => Text::default(),
-        false => text!("; {} was noisefloor itself", unit.known(split.own.ppm)),
-    };
-    text!(
-        "Of the time, {} was lost to other programs{}, {} to the kernel, {} to the hypervisor; {} is \
-         unexplained{}{}.",
-        unit.known(split.programs.ppm),
-        programs(split, unit),
-        unit.known(split.kernel.ppm),
-        unit.known(split.hypervisor.ppm),
-        unit.known(split.unexplained.ppm),
-        at_most,
-        own,
-    )
-}
-
-/// ` (rustc, 12 threads: 41.9 %; 3 more)`.
-fn programs(split: &Split, unit: ShareUnit) -> Option<Text> {
-    let programs = split.groups_of(LossCategory::Programs).groups;
-    let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
-    let large = programs.iter().filter(is_large).count();
-    let all = programs.iter().map(|group| program(group, unit)).collect();
-    (large > 0).then(|| text!(" ({})", Text::first(large.min(NAMED), all, "; ")))
-}
-
-fn program(group: &Group, unit: ShareUnit) -> Text {
-    let threads = match group.threads {
-        1 => String::new(),
-        threads => format!(", {threads} threads"),
-    };
-    let name = Text::name(group.name.as_str());
-    text!("{}{}: {}", name, threads, unit.known(group.part.ppm))
-}
-
-/// The consequence for parallel programs; empty if it is unknown.
-fn steps(of: &Consequences) -> Text {
-    of.step_ns.map(|step| {
+    let of = &verdict.consequences;
+    let steps = of.step_ns.map(|step| {
         text!(
             "If {} such CPUs wait for the slowest after each step of {}, a step takes {}.",
             of.nodes,
             of.job_ns,
             step
         )
-    }).into()
+    });
+    Text::join([causes, steps].into_iter().flatten(), " ")
 }
