@@ -44,7 +44,7 @@ pub(crate) fn noise(row: &Row<'_>) -> Vec<Line> {
     };
     let line = |cpu: &CpuNoiseSummary| {
         vec![
-            value("CPU", Text::from(cpu.cpu)),
+            value("CPU", cpu.cpu),
             value("noise", number::known(cpu.noise_ppm)),
             value("gaps/s", number::known(cpu.gaps_hz)),
             value("median", number::any(cpu.gap_ns.p50)),
@@ -64,7 +64,7 @@ pub(crate) fn idle_ticks(row: &Row<'_>) -> Vec<Line> {
     let host = host.and_then(|host| Ppm::of(host.cpu_ns, host.wall_ns));
     let line = |cpu: &CpuTicksSummary| {
         vec![
-            value("CPU", Text::from(cpu.cpu)),
+            value("CPU", cpu.cpu),
             value("ticks/s", number::known(cpu.timer_hz)),
             value("busy", number::known(cpu.busy_ppm)),
             value("host", number::any(host)),
@@ -78,7 +78,7 @@ pub(crate) fn latency(row: &Row<'_>) -> Vec<Line> {
         let late = cpu.late_ns;
         let time = |head, late| value(head, number::any(late));
         vec![
-            value("CPU", Text::from(cpu.cpu)),
+            value("CPU", cpu.cpu),
             value("samples", count(cpu.samples)),
             time("median", late.p50),
             time("mean", late.mean),

@@ -19,7 +19,7 @@ pub(crate) fn costs(row: &Row<'_>) -> Vec<Line> {
     let counted = of(observing).and_then(|work| work.timer_entries_hz);
     let kernel = known(of(entering), |work| count(work.kernel_instructions.get()));
     vec![vec![
-        value("CPU", Text::from(test.cpu)),
+        value("CPU", test.cpu),
         value("stops after", stop_time(test, |wait| count(wait.get()))),
         value("±", any(test.wait_deviation_ns, |off| count(off.get()))),
         value("in kernel", kernel),
@@ -32,7 +32,7 @@ pub(crate) fn costs(row: &Row<'_>) -> Vec<Line> {
 pub(crate) fn tests(row: &Row<'_>) -> Vec<Line> {
     let Some(Summary::NohzTest(test)) = measured(row) else { return Vec::new() };
     vec![vec![
-        value("CPU", Text::from(test.cpu)),
+        value("CPU", test.cpu),
         value("stops after", stop_time(test, |wait| number::duration(wait).into())),
         value("ticks/s", number::any(test.observed.as_ref().map(ticks))),
         words("reason", reason(test)),

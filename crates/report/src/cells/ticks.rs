@@ -89,7 +89,7 @@ pub(crate) fn idle_costs(row: &Row<'_>) -> Vec<Line> {
     let line = |cost: &IdleCost, cpu: &CpuIdleCost| {
         let one = cost.tick_kernel_instructions.p50;
         vec![
-            value("CPU", Text::from(cpu.cpu)),
+            value("CPU", cpu.cpu),
             value("instructions/s", number::known(cpu.instructions_hz)),
             value("ticks/s", number::known(cpu.timer_hz)),
             value("counted/s", number::known(cpu.timer_entries_hz)),
@@ -116,7 +116,7 @@ fn stretch(cpu: &CpuIdleCost) -> Option<Line> {
         Some((column, number::any(state.share_ppm).into()))
     };
     let times = vec![
-        value("CPU", Text::from(cpu.cpu)),
+        value("CPU", cpu.cpu),
         value("mean", number::any(idle.mean_ns)),
         value("longest", number::any(idle.max_ns)),
     ];

@@ -55,7 +55,7 @@ pub(crate) fn check(
         .add_full(title(spec, series, summary))
         .add(measured(spec, series, summary))
         .add((!is_measured).then_some("OS noise was not measured."))
-        .add(split.map(|split| top_sources(split, SOURCES)))
+        .add(split.map(|split| top_sources(&split.groups, SOURCES)))
         .add(is_measured.then(|| to_do(summary, &actions)))
         .add_full(machine(recording, summary))
         .add_full(sources(&summary.verdict, &summary.noise))
@@ -88,7 +88,7 @@ fn screen(
     let all = summary.noise.cpus.len();
     Document::from(verdict(&summary.verdict))
         .add(overview(summary, if all > CPUS { WORST_CPUS } else { all }))
-        .add(split.map(|split| top_sources(split, sources)))
+        .add(split.map(|split| top_sources(&split.groups, sources)))
         .add(to_do(summary, actions))
         .lines(doubt)
         .add(more)

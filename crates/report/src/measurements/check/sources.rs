@@ -17,8 +17,8 @@ const LEGEND: &str = "\"share\": of the time of all CPUs. A gap may have several
     program, and kernel threads of one kind, are one line.";
 
 /// The largest sources of all CPUs together, with bars.
-pub(crate) fn top_sources(split: &Split, listed: usize) -> Table {
-    let mut groups: Vec<&Group> = split.groups.iter().collect();
+pub(crate) fn top_sources(groups: &[Group], listed: usize) -> Table {
+    let mut groups: Vec<&Group> = groups.iter().collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.part.ns));
     let lost = Group::sum(&groups);
     let most = groups.first().map_or(0.0, |group| group.part.ns.as_secs_f64());
@@ -33,12 +33,8 @@ pub(crate) fn top_sources(split: &Split, listed: usize) -> Table {
         .table
 }
 
-/// The name of a group, and the number of its threads.
+/// The name of a group, and if there is room the number of its threads.
 fn source(group: &Group) -> Cell {
-    let threads = match group.threads {
-        0 | 1 => String::new(),
-        threads => format!(" ({threads} threads)"),
-    };
     let name = Text::name(group.name.as_str());
     let name = match group.category {
         LossCategory::Own => OWN.into(),
@@ -46,7 +42,9 @@ fn source(group: &Group) -> Cell {
         LossCategory::Programs | LossCategory::Unexplained => name,
         LossCategory::Kernel => text!("{} {}", kind_word(group.kind), name),
     };
-    Cell::from(name).tail(threads)
+    let threads = group.threads;
+    let threads = (threads > 1).then(|| format!(" ({threads} threads)"));
+    Cell::or(text!("{}{}", name.clone(), threads), name)
 }
 
 /// The table of all sources of lost time; empty if events were not traced.
@@ -124,4 +122,31 @@ fn row(
 
 fn nonzero(count: usize) -> String {
     if count == 0 { String::new() } else { count.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::CulpritKind;
+
+    use super::*;
+    use crate::terminal::table;
+
+    /// Check that little room leaves the names of programs, not the numbers of their threads.
+    #[test]
+    fn names_are_kept() {
+        let group = |name: &str| Group {
+            category: LossCategory::Programs,
+            kind: CulpritKind::Thread,
+            name: name.to_owned(),
+            processes: 1,
+            threads: 73,
+            gaps: 9,
+            part: TimePart { ns: Nanos::from_secs(2), ppm: None },
+            max_ns: Nanos::from_millis(12),
+        };
+        let sources = top_sources(&["chromium-browser", "rustc"].map(group), 6);
+        assert!(table::table(&sources, 80).contains("chromium-browser (73 threads)"));
+        let narrow = table::table(&sources, 50);
+        assert!(narrow.contains(" chromium-b") && narrow.contains(" rustc "), "{narrow}");
+    }
 }

@@ -99,8 +99,13 @@ pub(crate) fn details(verdict: &Verdict) -> Text {
     let causes = match &verdict.split {
         Some(split) => {
             split.hypervisor_max.filter(|most| !most.ns.is_zero()).map(|most| {
-                let most = unit(verdict).known(most.ppm);
-                text!("Of the unexplained time, at most {} may be the hypervisor.", most)
+                let [unexplained, most] =
+                    [split.unexplained, most].map(|part| unit(verdict).known(part.ppm));
+                text!(
+                    "Of the {} that is unexplained, at most {} may be the hypervisor.",
+                    unexplained,
+                    most
+                )
             })
         }
         None => Some(text!(
