@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
+use crate::grouped::grouped;
 
 /// All facts.
 pub fn facts_document(facts: &Facts) -> Document {
@@ -77,16 +78,12 @@ fn title(group: &'static str) -> &'static str {
 /// The unknown facts, those with the same reason together. Most reasons name the source; JSON
 /// always has it.
 fn unknown(entries: &[Entry]) -> Vec<Text> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for entry in entries {
-        let Err(unknown) = &entry.value else { continue };
-        let label = value::label(entry.name());
-        match reasons.iter_mut().find(|(reason, _)| *reason == unknown.text) {
-            Some((_, labels)) => labels.push(label),
-            None => reasons.push((&unknown.text, vec![label])),
-        }
-    }
-    reasons.iter().map(|(why, labels)| text!("{}: {}", labels.join(", "), *why)).collect()
+    let reasons = entries.iter().filter_map(|entry| {
+        let why = entry.value.as_ref().err()?;
+        Some((&why.text, value::label(entry.name())))
+    });
+    let reasons = grouped(reasons).into_iter();
+    reasons.map(|(why, labels)| text!("{}: {}", labels.join(", "), &**why)).collect()
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod example;
 mod explanations;
 mod export;
 mod fitting;
+mod grouped;
 mod html;
 mod json;
 mod kernel_facts;

@@ -228,6 +228,14 @@ pub(crate) fn counted(count: u64, thing: &str) -> Text {
     }
 }
 
+/// A sentence about rows that are left out; empty if none is.
+pub(crate) fn more(left_out: usize, words: &str) -> Text {
+    match left_out {
+        0 => Text::default(),
+        more => text!("{} {}: see {}", more, words, Text::command("--json")),
+    }
+}
+
 /// A number, rounded to an integer.
 #[expect(
     clippy::cast_possible_truncation,

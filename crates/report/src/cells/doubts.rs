@@ -3,6 +3,8 @@
 use recording::{Cell, Code, Doubt};
 use summary::{CellSummary, answer};
 
+use crate::grouped::grouped;
+
 /// The doubts of a cell's recording, and one for each CPU on which the two counts of timer
 /// interrupts contradict each other.
 pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
@@ -22,19 +24,13 @@ pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
 
 /// Each doubt once, after the names of its cells.
 pub(crate) fn doubts_by_name(cells: &[(&Cell, String)]) -> Vec<String> {
-    let mut reasons: Vec<(Doubt, Vec<&str>)> = Vec::new();
-    for (cell, name) in cells {
-        for doubt in cell_doubts(cell) {
-            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
-                Some((_, names)) => names.push(name),
-                None => reasons.push((doubt, vec![name])),
-            }
-        }
-    }
+    let doubts = cells.iter().flat_map(|(cell, name)| {
+        cell_doubts(cell).into_iter().map(move |doubt| (doubt, name.as_str()))
+    });
     let line = |(doubt, names): (Doubt, Vec<&str>)| {
         let is_all = names.len() == cells.len() && names.len() > 1;
         let names = if is_all { "all cells".to_owned() } else { names.join(", ") };
         format!("{names}: {doubt}")
     };
-    reasons.into_iter().map(line).collect()
+    grouped(doubts).into_iter().map(line).collect()
 }

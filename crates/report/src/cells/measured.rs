@@ -8,7 +8,6 @@ use units::Ppm;
 
 use crate::cells::table::{Line, Row, call_column, count, value};
 use crate::document::table::{Cell, Column};
-use crate::document::text::Text;
 use crate::number;
 
 /// The summary of a cell whose instructions are not counted.

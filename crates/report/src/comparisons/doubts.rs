@@ -6,20 +6,14 @@ use summary::RunSet;
 use crate::comparisons::differing::label;
 use crate::comparisons::letter;
 use crate::document::text::{Text, text};
+use crate::grouped::grouped;
 
 /// These doubts, and those about sets: each once, with the sets and the number of runs that have it.
 pub(crate) fn doubts<'a>(
     of_all: &'a [Doubt],
     sets: &[RunSet],
 ) -> impl Iterator<Item = Text> + use<'a> {
-    let mut reasons: Vec<(Text, Vec<String>)> = Vec::new();
-    let mut add = |reason: Text, set: String| match reasons
-        .iter_mut()
-        .find(|(other, _)| *other == reason)
-    {
-        Some((_, sets)) => sets.push(set),
-        None => reasons.push((reason, vec![set])),
-    };
+    let mut reasons: Vec<(Text, String)> = Vec::new();
     for (at, set) in sets.iter().enumerate() {
         let set_name = if sets.len() == 1 { String::new() } else { letter(at) };
         for one in &set.doubts {
@@ -28,15 +22,17 @@ pub(crate) fn doubts<'a>(
                 all if sets.len() == 1 => format!("{} of {all} runs", one.runs),
                 all => format!("{set_name} ({} of {all} runs)", one.runs),
             };
-            add(one.doubt.text.as_str().into(), of);
+            reasons.push((one.doubt.text.as_str().into(), of));
         }
         let varying = set.facts.varying().chain(set.parameters.varying());
         let varying = Text::join(varying.map(label), ", ");
         if !varying.is_empty() {
-            add(text!("the runs differ from each other, too: {}", varying), set_name);
+            let reason = text!("the runs differ from each other, too: {}", varying);
+            reasons.push((reason, set_name));
         }
     }
-    let of_sets = reasons.into_iter().map(|(reason, sets)| match sets.join(", ") {
+    let of_sets = grouped(reasons).into_iter();
+    let of_sets = of_sets.map(|(reason, sets)| match sets.join(", ") {
         sets if sets.is_empty() => reason,
         sets => text!("{}: {}", sets, reason),
     });

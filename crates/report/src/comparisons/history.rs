@@ -8,7 +8,6 @@ use serde_json::Value;
 use stats::{Stretch, Unit};
 
 use crate::comparisons::differing::{label, words};
-use crate::comparisons::quantities::more;
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
@@ -142,7 +141,7 @@ fn changes(changes: &[FactsChange]) -> Document {
     };
     let earlier = if left_out == 1 { "earlier change" } else { "earlier changes" };
     let table = Table::terms(changes[left_out..].iter().map(row));
-    let table = table.rest(more(left_out, earlier));
+    let table = table.rest(number::more(left_out, earlier));
     Document::section("Changes of the kernel and its settings", table)
 }
 

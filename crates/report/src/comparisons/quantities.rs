@@ -4,7 +4,7 @@ use summary::Quantity;
 
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
-use crate::document::text::{Text, text};
+use crate::document::text::Text;
 use crate::measurements::noise::culprits::kind_word;
 use crate::{metric_names, number};
 
@@ -43,14 +43,6 @@ pub(crate) fn table<'a, const N: usize>(
 
 /// The section of a table of sources of noise, of all of which so many are left out.
 pub(crate) fn culprits(table: Table, left_out: usize) -> Document {
-    let table = table.rest(more(left_out, "more"));
+    let table = table.rest(number::more(left_out, "more"));
     Document::section("Time lost to each source of noise", table)
-}
-
-/// A sentence about those that are left out; empty if none is.
-pub(crate) fn more(left_out: usize, words: &str) -> Text {
-    match left_out {
-        0 => Text::default(),
-        more => text!("{} {}: see {}", more, words, Text::command("--json")),
-    }
 }

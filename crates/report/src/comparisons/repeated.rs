@@ -9,7 +9,7 @@ use summary::{ProgramRun, RunSet, RunSpread, RunsDoubt};
 use units::Nanos;
 
 use crate::comparisons::doubts::doubts;
-use crate::comparisons::quantities::{self, CULPRITS, more};
+use crate::comparisons::quantities::{self, CULPRITS};
 use crate::comparisons::{letter, runs, taken};
 use crate::document::Document;
 use crate::document::list::{Item, List};
@@ -89,7 +89,7 @@ fn metrics(spreads: &[RunSpread]) -> Table {
         (&one.quantity, [median, from, to, min, max, spread])
     });
     let table = quantities::table(heads.map(Column::number), rows);
-    table.rest(more(spreads.len() - listed.len(), "more metrics"))
+    table.rest(number::more(spreads.len() - listed.len(), "more metrics"))
 }
 
 /// The share of their time that runs lost to each source of noise; empty if none was traced.

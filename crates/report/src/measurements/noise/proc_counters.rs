@@ -13,6 +13,7 @@ use crate::number;
 
 /// Rows of each kind; less frequent ones are in the JSON object only.
 const ROWS: usize = 8;
+const FEWER: &str = "less frequent ones";
 
 /// Rates of one CPU by name; `None` if they could not be read.
 type Rates = Option<Vec<(Text, Option<PerSecond>)>>;
@@ -27,18 +28,11 @@ pub(crate) fn interrupt_table(lines: &[LineSummary]) -> Table {
         .number("count", |line| line.count)
         .number("per second", |line| number::known(line.rate_hz))
         .table
-        .rest(omitted(lines.len().saturating_sub(ROWS)))
+        .rest(number::more(lines.len().saturating_sub(ROWS), FEWER))
 }
 
 fn label(line: &LineSummary) -> Text {
     Text::name(format!("{} {}", line.line, line.name))
-}
-
-fn omitted(rows: usize) -> Text {
-    match rows {
-        0 => Text::default(),
-        more => text!("{} less frequent ones: see --json.", more.to_string()),
-    }
 }
 
 /// The counters of a few CPUs, with a title that ends with `which`, and with their
@@ -50,7 +44,7 @@ pub(crate) fn counters(shown: &[Counters<'_>], which: &str, has_steal: bool) -> 
         + add_rates(&mut table, shown, "softirqs", softirqs);
     add_totals(&mut table, shown, has_steal);
     let title = text!("/proc counters during the measurement{}", which);
-    Document::section(title, table.rest(omitted(more)))
+    Document::section(title, table.rest(number::more(more, FEWER)))
 }
 
 /// Adds the rows of one kind, the most frequent first; returns how many were omitted.
