@@ -7,10 +7,11 @@ use recording::End;
 use stats::Unit;
 use summary::{
     PictureRole, PictureRow, PictureStep, PictureStretch, PictureTask, SlicesPicture,
+    StepSlices,
 };
 use units::Span;
 
-use crate::charts::slices::{Variant, words};
+use crate::charts::slices::words;
 use crate::charts::values::nanos;
 use crate::document::chart::{Axis, Mark, Panel, Series, Shape, Tone};
 use crate::document::text::{Text, text};
@@ -28,7 +29,7 @@ pub(super) fn shown(picture: &SlicesPicture) -> usize {
 /// The window of a variant.
 pub(super) fn panel(
     picture: &SlicesPicture,
-    (name, results): &Variant<'_>,
+    (name, results): &(Text, &StepSlices),
     step: &PictureStep,
 ) -> Panel {
     let rows = step.rows.get(..shown(picture)).unwrap_or(&step.rows);
