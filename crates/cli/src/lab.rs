@@ -284,7 +284,7 @@ fn print_results(
         files,
         || cells_json(report, output.series),
         || cells_document(report),
-        || cells_pictures(report),
+        |medium| cells_pictures(report, medium),
     )
 }
 

@@ -190,7 +190,10 @@ fn for_people(text: &str, ascii_only: bool) -> Cow<'_, str> {
             '…' => ascii.push('~'),
             '─' => ascii.push('-'),
             char::REPLACEMENT_CHARACTER => ascii.push('?'),
-            c => ascii.push_str(&escape(c)),
+            c => match ::report::ascii_for(c) {
+                Some(drawn) => ascii.push(drawn),
+                None => ascii.push_str(&escape(c)),
+            },
         }
     }
     Cow::Owned(ascii)
@@ -230,6 +233,7 @@ mod tests {
         assert_eq!(shown(text, false), "a\n\tb\\x1b[2J\\x9b\\u{202e}µ…\\x0d");
         assert_eq!(shown(text, true), "a\n\tb\\x1b[2J\\x9b\\u{202e}u~\\x0d");
         assert_eq!(shown("2 × é", true), "2 x \\xe9");
+        assert_eq!(shown("▕▁▄▇█▓ ├·•●┤│", true), "|.:|#% [.oO]|");
     }
 
     /// Check that each line has its colour and ends it, so that a pager can begin anywhere.

@@ -1,6 +1,6 @@
 //! Reports of several recordings or cells: as JSON or text, and in files.
 
-use report::Document;
+use report::{Document, Medium};
 
 use crate::args::Output;
 use crate::destination::Destination;
@@ -13,7 +13,7 @@ pub(crate) fn show(
     files: &[Destination<'_>],
     json: impl FnOnce() -> serde_json::Result<String>,
     document: impl FnOnce() -> Document,
-    pictures: impl FnOnce() -> Document,
+    pictures: impl Fn(Medium) -> Document,
 ) -> Result<(), Failure> {
     if output.json {
         print_json(&json().map_err(Failure::bug)?)?;
@@ -22,16 +22,21 @@ pub(crate) fn show(
     if !is_printed && files.is_empty() {
         return Ok(());
     }
-    let has_pictures = !files.is_empty() || output.view().has_pictures;
-    let document = document().add(has_pictures.then(pictures));
-    if is_printed {
+    let document = document();
+    let with_pictures = |medium| document.clone().add(pictures(medium));
+    if is_printed && output.view().has_pictures {
+        print_document(&with_pictures(Medium::Terminal), output.view())?;
+    } else if is_printed {
         print_document(&document, output.view())?;
     }
-    write(files, &document, None)
+    match files.is_empty() {
+        true => Ok(()),
+        false => write(files, &with_pictures(Medium::Page), None),
+    }
 }
 
 /// No pictures.
-pub(crate) fn none() -> Document {
+pub(crate) fn none(_: Medium) -> Document {
     Document::default()
 }
 

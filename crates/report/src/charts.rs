@@ -7,6 +7,7 @@ pub(crate) mod history;
 pub(crate) mod lengths;
 pub(crate) mod noise;
 pub(crate) mod others;
+pub(crate) mod repeated;
 pub(crate) mod slices;
 mod values;
 

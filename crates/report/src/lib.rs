@@ -88,8 +88,9 @@ pub use measurements::slices::classic::slices_classic;
 pub use measurements::ticks::live::{ticks_header, ticks_sample};
 pub use measurements::ticks::ticks_close;
 pub use pictures::{
-    cells_pictures, compared_sets_pictures, history_pictures, picture_svg,
-    recording_pictures, terminal_picture,
+    Medium, cells_pictures, compared_sets_pictures, history_pictures, picture_svg,
+    recording_pictures, repeated_pictures, terminal_picture,
 };
+pub use terminal::chart::ascii_for;
 pub use terminal::width::{folded, set_width, width};
 pub use terminal::{Part, Role, View, terminal_parts, terminal_text};

@@ -5,15 +5,30 @@ use summary::{MetricChart, Summary};
 
 use crate::cells::labelled::Cells;
 use crate::chart;
-use crate::charts::{self, cells, compared, history};
+use crate::charts::{self, cells, compared, history, repeated};
 use crate::comparisons::ComparedSets;
 use crate::comparisons::history::HistoryReport;
 use crate::comparisons::letter;
+use crate::comparisons::repeated::RepeatedRuns;
 use crate::document::chart::Chart;
 use crate::document::{Content, Document};
 
 /// The most metrics of cells that have a chart each.
 const METRICS: usize = 8;
+/// The most rows of runs, and of those on a terminal.
+const ROWS: usize = 60;
+const LINES: usize = 6;
+/// The most charts at the end of a report on a terminal.
+const STRIPS: usize = 3;
+
+/// Where pictures are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Pages and files.
+    Page,
+    /// The end of a report on a terminal: a few lines of text.
+    Terminal,
+}
 
 /// The pictures of a recording.
 pub fn recording_pictures(recording: &Recording, summary: &Summary) -> Document {
@@ -21,18 +36,39 @@ pub fn recording_pictures(recording: &Recording, summary: &Summary) -> Document 
 }
 
 /// The differences between sets.
-pub fn compared_sets_pictures(compared: &ComparedSets<'_>) -> Document {
-    let others = compared.comparisons.iter().enumerate();
-    section(others.filter_map(|(at, one)| compared::chart(&letter(at + 1), one)))
+pub fn compared_sets_pictures(compared: &ComparedSets<'_>, medium: Medium) -> Document {
+    let others = || compared.comparisons.iter().enumerate();
+    match medium {
+        Medium::Page => section(
+            others().filter_map(|(at, one)| compared::chart(&letter(at + 1), one)),
+        ),
+        Medium::Terminal => {
+            strips(others().filter_map(|(at, one)| compared::strip(&letter(at + 1), one)))
+        }
+    }
 }
 
-/// The metrics of a machine over time.
-pub fn history_pictures(report: &HistoryReport) -> Document {
-    section(history::chart(report))
+/// The runs of sets.
+pub fn repeated_pictures(runs: &RepeatedRuns<'_>, medium: Medium) -> Document {
+    match medium {
+        Medium::Page => section(repeated::chart(runs, ROWS)),
+        Medium::Terminal => strips(repeated::chart(runs, LINES)),
+    }
 }
 
-/// The metrics of cells, the first ones of an experiment.
-pub fn cells_pictures(of: &Cells<'_>) -> Document {
+/// The metrics of a machine over time, on pages.
+pub fn history_pictures(report: &HistoryReport, medium: Medium) -> Document {
+    match medium {
+        Medium::Page => section(history::chart(report)),
+        Medium::Terminal => Document::default(),
+    }
+}
+
+/// The metrics of cells, the first ones of an experiment, on pages.
+pub fn cells_pictures(of: &Cells<'_>, medium: Medium) -> Document {
+    if medium == Medium::Terminal {
+        return Document::default();
+    }
     let keys = MetricChart::keys(of.cells);
     let charts = keys.iter().filter_map(|key| MetricChart::of(of.cells, key));
     section(charts.take(METRICS).map(|metric| cells::chart(of, &metric)))
@@ -40,7 +76,12 @@ pub fn cells_pictures(of: &Cells<'_>) -> Document {
 
 /// The picture that a terminal shows below the report of a recording, in a few lines of text.
 pub fn terminal_picture(recording: &Recording) -> Document {
-    Document::default().add_all(charts::overview(recording))
+    strips(charts::overview(recording))
+}
+
+/// Charts in a few lines, without a heading.
+fn strips(charts: impl IntoIterator<Item = Chart>) -> Document {
+    Document::default().add_all(charts.into_iter().take(STRIPS))
 }
 
 fn section(charts: impl IntoIterator<Item = Chart>) -> Document {

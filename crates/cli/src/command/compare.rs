@@ -63,7 +63,7 @@ fn run_sets(
         &files,
         || compared_sets_json(&compared),
         || compared_sets_document(&compared),
-        || compared_sets_pictures(&compared),
+        |medium| compared_sets_pictures(&compared, medium),
     )?;
     Ok(judge(&args.fail_if, |condition| {
         Judged::any(comparisons.iter().map(|one| condition.judge(one)))

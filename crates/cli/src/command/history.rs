@@ -72,7 +72,7 @@ pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure
         &files,
         || history_json(&report),
         || history_document(&report),
-        || history_pictures(&report),
+        |medium| history_pictures(&report, medium),
     )?;
     Ok(Outcome::Done)
 }

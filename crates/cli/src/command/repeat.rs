@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use ::facts::{Facts, Root};
 use recording::Step;
-use report::{RepeatedRuns, repeated_document, repeated_json};
+use report::{RepeatedRuns, repeated_document, repeated_json, repeated_pictures};
 
 use crate::args::{Output, step};
 use crate::command::measurement;
@@ -13,7 +13,7 @@ use crate::printing::say;
 use crate::repeating::folder::SetFolder;
 use crate::repeating::options::RepeatOptions;
 use crate::repeating::{Repeated, Variant, repeat};
-use crate::reporting::{none, show};
+use crate::reporting::show;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepeatArgs {
@@ -57,6 +57,12 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
         seed: plan.seed,
         doubts: &doubts,
     };
-    show(output, &files, || repeated_json(&runs), || repeated_document(&runs), none)?;
+    show(
+        output,
+        &files,
+        || repeated_json(&runs),
+        || repeated_document(&runs),
+        |medium| repeated_pictures(&runs, medium),
+    )?;
     Ok(outcome)
 }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
         &files,
         || tried_json(&tried),
         || tried_document(&tried),
-        || compared_sets_pictures(&tried.compared),
+        |medium| compared_sets_pictures(&tried.compared, medium),
     )?;
     Ok(outcome)
 }

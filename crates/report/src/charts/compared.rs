@@ -11,13 +11,28 @@ use crate::number;
 
 /// Differences up to this have a panel of their own if there are larger ones.
 const SMALL: f64 = 250_000.0;
-/// The most metrics of a panel.
+/// The most metrics of a panel, and of a few lines of text.
 const METRICS: usize = 60;
+const LINES: usize = 6;
 
 /// The difference of each metric of the set from those of the base; `None` without an interval.
 pub(crate) fn chart(name: &str, comparison: &Comparison) -> Option<Chart> {
-    let with_interval = |one: &&Compared| one.interval_ppm.is_some();
-    let all: Vec<&Compared> = comparison.metrics.iter().filter(with_interval).collect();
+    of(name, with_interval(comparison).collect(), said)
+}
+
+/// The same for a few lines of text: the first metrics, those that differ before others.
+pub(crate) fn strip(name: &str, comparison: &Comparison) -> Option<Chart> {
+    let mut all: Vec<&Compared> = with_interval(comparison).collect();
+    all.sort_by_key(|one| !one.is_difference());
+    all.truncate(LINES);
+    of(name, all, |one| number::any(one.difference_ppm.map(number::change)))
+}
+
+fn with_interval(comparison: &Comparison) -> impl Iterator<Item = &Compared> {
+    comparison.metrics.iter().filter(|one| one.interval_ppm.is_some())
+}
+
+fn of(name: &str, all: Vec<&Compared>, beside: fn(&Compared) -> Text) -> Option<Chart> {
     let extent = |one: &Compared| {
         one.interval_ppm.map_or(0.0, |ends| {
             ends.map(|end| end.get().abs()).into_iter().fold(0.0, f64::max)
@@ -31,7 +46,11 @@ pub(crate) fn chart(name: &str, comparison: &Comparison) -> Option<Chart> {
     );
     let panels = [(large, "Larger differences"), (small, "Differences of at most 25 %")];
     let panels = panels.into_iter().filter(|(all, _)| !all.is_empty());
-    let panels: Vec<Panel> = panels.map(|(all, title)| panel(&all, title)).collect();
+    let mut panels: Vec<Panel> =
+        panels.map(|(all, title)| panel(&all, title, beside)).collect();
+    if let [only] = &mut panels[..] {
+        only.title = Text::default();
+    }
     let has_own_scales = panels.len() > 1;
     (!panels.is_empty()).then(|| Chart {
         panels,
@@ -40,7 +59,7 @@ pub(crate) fn chart(name: &str, comparison: &Comparison) -> Option<Chart> {
     })
 }
 
-fn panel(all: &[&Compared], title: &'static str) -> Panel {
+fn panel(all: &[&Compared], title: &'static str, beside: fn(&Compared) -> Text) -> Panel {
     let all = all.get(..METRICS).unwrap_or(all);
     let of = |tone: Tone| {
         let of_tone =
@@ -62,7 +81,7 @@ fn panel(all: &[&Compared], title: &'static str) -> Panel {
             Some(
                 Mark::at(one.difference_ppm?.get(), y)
                     .says(metric(one), "")
-                    .beside(said(one)),
+                    .beside(beside(one)),
             )
         });
         panel = panel.draw(Shape::Whisker, tone, words, intervals).draw(

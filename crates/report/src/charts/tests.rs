@@ -6,15 +6,17 @@ use recording::{
     Blamed, CpuNoise, Culprit, CulpritKind, NoiseSeries, ProcCounts, Recording, Share,
 };
 use stats::{Better, Unit};
-use summary::{ChartBar, ChartPanel, MetricChart, Summary};
+use summary::{ChartBar, ChartPanel, MetricChart, RunSet, Summary};
 use units::{Cpu, Nanos, Ppm, Span};
 
 use crate::cells::labelled::Cells;
 use crate::chart;
 use crate::chart::svg::checked::check_xml;
 use crate::comparisons::history::{HistoryEntry, HistoryReport, MetricHistory};
+use crate::comparisons::repeated::RepeatedRuns;
 use crate::document::chart::Chart;
 use crate::example::cell::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
+use crate::example::sets::run_set;
 use crate::example::slices::{dense, holes, large, untraced, woken};
 use crate::example::{GUEST, facts};
 use crate::terminal::chart::lines;
@@ -203,6 +205,27 @@ fn history() -> HistoryReport {
     }
 }
 
+/// Runs of a program with one or two variants of the settings.
+fn repeated(sets: usize) -> Option<Chart> {
+    let recording = recording_of_noise(2, 4);
+    let each: [&[u64]; 2] =
+        [&[98, 99, 100, 101, 102, 103, 101, 100, 130], &[84, 83, 82, 86, 85, 81, 80]];
+    let all: Vec<RunSet> =
+        each[..sets].iter().map(|each| run_set(&recording, each)).collect();
+    let variants = ["unmodified", "vm.stat_interval=120"].map(str::to_owned);
+    let measurement = "noise -c 0,1 -d 4";
+    let runs = RepeatedRuns {
+        measurement,
+        variants: &variants[..sets],
+        sets: &all,
+        folders: &[],
+        known: &[],
+        seed: 7,
+        doubts: &[],
+    };
+    super::repeated::chart(&runs, 6)
+}
+
 /// All charts, with names of files.
 fn all() -> Vec<(String, Chart)> {
     let mut all = vec![("idle-hz".to_owned(), idle_hz())];
@@ -238,7 +261,7 @@ fn all() -> Vec<(String, Chart)> {
         }
     }
     let recording = recording_of_noise(2, 4);
-    let set = |each: &[u64]| crate::example::sets::run_set(&recording, each);
+    let set = |each: &[u64]| run_set(&recording, each);
     let comparison = summary::compare(
         &set(&[98, 99, 100, 101, 102, 103, 101]),
         &[set(&[84, 83, 82, 86, 85, 81, 80])],
@@ -247,6 +270,15 @@ fn all() -> Vec<(String, Chart)> {
     all.extend(
         super::compared::chart("B", &comparison[0])
             .map(|one| ("compared".to_owned(), one)),
+    );
+    all.extend(
+        super::compared::strip("B", &comparison[0])
+            .map(|one| ("compared-strip".to_owned(), one)),
+    );
+    all.extend(
+        [1, 2]
+            .into_iter()
+            .filter_map(|sets| Some((format!("repeated-{sets}"), repeated(sets)?))),
     );
     all.extend(super::history::chart(&history()).map(|one| ("history".to_owned(), one)));
     all
@@ -307,10 +339,11 @@ fn titles() {
     }
 }
 
-/// Check the charts in text at two widths: bars, stacked bars, a histogram, a map and a strip over time.
+/// Check the charts in text at three widths: bars, stacked bars, a histogram, a map, a strip over time,
+/// intervals and points.
 #[test]
 fn in_text() {
-    for width in [60, 80] {
+    for width in [60, 80, 120] {
         set_width(width);
         let simple = [
             "idle-hz",
@@ -319,6 +352,9 @@ fn in_text() {
             "noise-6-lengths",
             "noise-1-lengths",
             "guests-guests",
+            "compared-strip",
+            "repeated-1",
+            "repeated-2",
         ];
         let drawn = all().into_iter().filter(|(name, _)| simple.contains(&name.as_str()));
         let text: Vec<String> = drawn.map(|(_, chart)| lines(&chart, width)).collect();

@@ -1,10 +1,11 @@
-//! Simple charts in a few lines of text: bars, histograms and strips over time, in block characters.
+//! Simple charts in a few lines of text: bars, intervals, histograms and strips over time.
 //!
 //! A column shows the largest of its marks, so that short peaks remain. Other charts are pictures only.
 
 use units::printable;
 
 use crate::chart::axis::written;
+use crate::chart::scale::Ruler;
 use crate::chart::{Along, panel_title, ruler};
 use crate::document::chart::{Chart, Mark, Panel, Scale, Shape, Tone};
 use crate::document::text::Text;
@@ -18,8 +19,30 @@ const BANDS: usize = 24;
 /// Eighths of a character, from the bottom and from the left.
 const RISING: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ALONG: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// A few points in one place, from one on.
+const DOTS: [char; 3] = ['·', '•', '●'];
 /// The series of a stacked bar.
 const STACKED: [char; 7] = ['█', '▓', '▒', '░', '▚', '▞', '▖'];
+
+/// What stands for a character of pictures where there is ASCII only.
+pub fn ascii_for(drawn: char) -> Option<char> {
+    Some(match drawn {
+        '█' | '▉' | '▊' | '▋' | '▌' => '#',
+        '▏' | '▎' | '▍' | '▆' | '▇' | '│' | '▕' => '|',
+        '▃' | '▄' | '▅' => ':',
+        '▁' | '▂' | '░' | '·' => '.',
+        '▓' => '%',
+        '▒' | '┼' => '+',
+        '▚' => 'x',
+        '▞' => '/',
+        '▖' => ',',
+        '├' => '[',
+        '┤' => ']',
+        '•' => 'o',
+        '●' => 'O',
+        _ => return None,
+    })
+}
 
 /// The chart in lines of at most `width` columns; empty if it is no simple one.
 pub(crate) fn lines(chart: &Chart, width: usize) -> String {
@@ -36,15 +59,25 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> String {
 
 /// `None` for a panel with lines or tasks.
 fn panel(chart: &Chart, panel: &Panel, width: usize) -> Option<String> {
+    use Shape::{Box, Point, Rule, Whisker};
     let is_simple = panel.series.iter().all(|series| {
-        matches!(series.shape, Shape::Box | Shape::Rule | Shape::Whisker)
+        matches!(series.shape, Box | Rule | Whisker | Point)
             && !matches!(series.tone, Tone::Shade(_))
     });
-    boxes(panel).next().filter(|_| is_simple)?;
-    Some(match &panel.y.scale {
-        Scale::Bands(names) => bands(chart, panel, names, width),
-        Scale::Linear | Scale::Log => histogram(chart, panel, width),
-    })
+    let has_marks = panel.series.iter().any(|series| !series.marks.is_empty());
+    match &panel.y.scale {
+        Scale::Bands(names) if is_simple && has_marks => {
+            Some(bands(chart, panel, names, width))
+        }
+        Scale::Linear | Scale::Log if is_simple && has_boxes(panel) => {
+            Some(histogram(chart, panel, width))
+        }
+        Scale::Bands(_) | Scale::Linear | Scale::Log => None,
+    }
+}
+
+fn has_boxes(panel: &Panel) -> bool {
+    boxes(panel).next().is_some()
 }
 
 /// The rectangles, each with the place of its series.
@@ -55,7 +88,7 @@ fn boxes(panel: &Panel) -> impl Iterator<Item = (usize, &Mark)> {
         .flat_map(|(series, at)| series.marks.iter().map(move |mark| (at, mark)))
 }
 
-/// A line for each band: a bar, or a strip of heat.
+/// A line for each band: a bar, a strip of heat, or intervals and points.
 fn bands(chart: &Chart, panel: &Panel, names: &[Text], width: usize) -> String {
     let names = names.iter().map(|name| printable(&name.to_string()).into_owned());
     let names = cut_labels(names.take(BANDS), width * 3 / 10);
@@ -68,17 +101,13 @@ fn bands(chart: &Chart, panel: &Panel, names: &[Text], width: usize) -> String {
     x.range = [0.0, room as f64];
     let mut text = String::new();
     for (at, (name, words)) in names.iter().zip(words).enumerate() {
-        let mut bar = vec![' '; room];
-        for (series, mark) in boxes(panel).filter(|(_, mark)| is_in(mark, at)) {
-            let tone = mark.tone.unwrap_or(Tone::Text);
-            paint(&mut bar, mark.x.map(|place| x.at(place)), tone, series);
-        }
+        let bar = if has_boxes(panel) { bar(panel, at, x) } else { strip(panel, at, x) };
         let bar = bar.into_iter().collect::<String>();
         let line = format!("  {name:>wide$}  {} {words}", bar.trim_end());
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    if most == 0 {
+    if most == 0 || !has_boxes(panel) {
         text.push_str(&ends(panel, x.domain, wide + 4, room));
     }
     if let (BANDS, Scale::Bands(all)) = (names.len(), &panel.y.scale) {
@@ -104,6 +133,48 @@ fn beside(panel: &Panel, band: usize, width: usize) -> String {
     cut(&printable(&words), width)
 }
 
+/// The bars of a band.
+fn bar(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
+    let mut bar = vec![' '; column(x.range[1])];
+    for (series, mark) in boxes(panel).filter(|(_, mark)| is_in(mark, band)) {
+        let tone = mark.tone.unwrap_or(Tone::Text);
+        paint(&mut bar, mark.x.map(|place| x.at(place)), tone, series);
+    }
+    bar
+}
+
+/// The intervals and points of a band. A point that is alone in its band is as large as several of others.
+fn strip(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
+    let mut strip = vec![' '; column(x.range[1])];
+    let last = strip.len().saturating_sub(1);
+    for series in &panel.series {
+        let marks = series.marks.iter();
+        let marks: Vec<&Mark> = marks
+            .filter(|mark| series.shape == Shape::Rule || is_in(mark, band))
+            .collect();
+        for mark in &marks {
+            let [from, to] = mark.x.map(|at| column(x.at(at)).min(last));
+            match series.shape {
+                Shape::Rule => strip[from] = '│',
+                Shape::Whisker if from == to => strip[from] = '┼',
+                Shape::Whisker => {
+                    strip[from..to]
+                        .iter_mut()
+                        .filter(|at| **at == ' ')
+                        .for_each(|at| *at = '─');
+                    (strip[from], strip[to]) = ('├', '┤');
+                }
+                _ if marks.len() == 1 => strip[from] = DOTS[2],
+                _ => {
+                    let dots = DOTS.iter().position(|dot| *dot == strip[from]);
+                    strip[from] = DOTS[dots.map_or(0, |dots| dots + 1).min(2)];
+                }
+            }
+        }
+    }
+    strip
+}
+
 /// Paints a mark; what is painted already stays, unless it is less heat.
 fn paint(bar: &mut [char], ends: [f64; 2], tone: Tone, series: usize) {
     let [from, to] = ends.map(|at| (at * 8.0).round());
@@ -121,6 +192,11 @@ fn paint(bar: &mut [char], ends: [f64; 2], tone: Tone, series: usize) {
             *place = STACKED[series.min(6)];
         }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few")]
+fn column(place: f64) -> usize {
+    place as usize
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]

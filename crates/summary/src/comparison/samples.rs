@@ -26,6 +26,14 @@ impl RunSet {
         metrics.iter().filter_map(RunSpread::of).collect()
     }
 
+    /// The values of a metric in the runs that have it, in their order.
+    pub fn values(&self, of: &Quantity) -> Vec<f64> {
+        let key = of.metric().map(|metric| (metric, of.cpu()));
+        let metrics = self.observations.iter().flat_map(|one| &one.metrics);
+        let own = metrics.filter(|one| Some(one.key()) == key);
+        own.map(|one| one.value).collect()
+    }
+
     /// The share of their time that runs lost to each culprit, in descending order of the mean; empty if
     /// single events were not traced.
     pub fn culprit_spreads(&self) -> Vec<RunSpread> {
