@@ -26,8 +26,8 @@ pub(crate) const CHART_STYLE: &str = include_str!("chart/style.css");
 /// What zooms and searches frames, for pages and files that contain some.
 pub(crate) const CHART_SCRIPT: &str = include_str!("chart/frames.js");
 
-/// The width of a picture, and of one with frames.
-const WIDTHS: [f64; 2] = [600.0, 1200.0];
+/// The width of a picture.
+const WIDTH: f64 = 600.0;
 /// The most marks of a chart that have a tool-tip each.
 const TITLED: usize = 8000;
 /// The longest description for readers of screens.
@@ -54,17 +54,15 @@ pub(crate) fn embedded(chart: &Chart, id: &str) -> String {
 
 fn element(chart: &Chart, id: &str, style: &str, script: &str) -> String {
     let mut canvas = Canvas::default();
-    let width = WIDTHS[usize::from(has_frames(chart))];
-    draw(&mut canvas, chart, id, width);
+    draw(&mut canvas, chart, id, WIDTH);
     let about = Text::join(chart.about.iter().cloned(), " ");
     let label = escape(&cut(&format!("{}. {about}", chart.title), LABEL));
     let id = escape(id);
-    let size = if has_frames(chart) { " wide" } else { "" };
     let high = canvas.y.ceil();
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart{size}\" role=\"img\" \
-         aria-label=\"{label}\" width=\"{width}\" height=\"{high}\" \
-         viewBox=\"0 0 {width} {high}\">\n<title>{}</title>\n{style}<defs><pattern \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
+         aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{high}\" \
+         viewBox=\"0 0 {WIDTH} {high}\">\n<title>{}</title>\n{style}<defs><pattern \
          id=\"{id}-unseen\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
          patternTransform=\"rotate(45)\"><path class=\"hatch\" d=\"M1 0V6\"/></pattern>\
          </defs>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{}{script}</svg>\n",

@@ -50,7 +50,6 @@ pub use cells::labelled::Cells;
 pub use cells::metrics::cell_metrics_document;
 pub use cells::outputs::cell_outputs_document;
 pub use charts::cells::chart_svg;
-pub use charts::flame::{flame_diff_svg, flame_svg, phase_svg};
 pub use comparisons::ComparedSets;
 pub use comparisons::boots::tried_boot_document;
 pub use comparisons::cells::{
@@ -88,8 +87,9 @@ pub use measurements::slices::classic::slices_classic;
 pub use measurements::ticks::live::{ticks_header, ticks_sample};
 pub use measurements::ticks::ticks_close;
 pub use pictures::{
-    Medium, cells_pictures, compared_sets_pictures, history_pictures, picture_svg,
-    recording_pictures, repeated_pictures, terminal_picture,
+    Medium, cells_pictures, compared_sets_pictures, explain_diff_pictures,
+    explain_pictures, history_pictures, phase_pictures, picture_svg, recording_pictures,
+    repeated_pictures, terminal_picture,
 };
 pub use terminal::chart::ascii_for;
 pub use terminal::width::{folded, set_width, width};

@@ -1,11 +1,11 @@
 //! The pictures of reports: all of them for a page, and the one that a terminal shows below a report.
 
 use recording::Recording;
-use summary::{MetricChart, Summary};
+use summary::{MetricChart, Summary, Typical, WholePhase};
 
 use crate::cells::labelled::Cells;
 use crate::chart;
-use crate::charts::{self, cells, compared, history, repeated};
+use crate::charts::{self, cells, compared, flame, history, repeated};
 use crate::comparisons::ComparedSets;
 use crate::comparisons::history::HistoryReport;
 use crate::comparisons::letter;
@@ -15,6 +15,8 @@ use crate::document::{Content, Document};
 
 /// The most metrics of cells that have a chart each.
 const METRICS: usize = 8;
+/// The most cells that have a flame graph.
+const FLAMES: usize = 4;
 /// The most rows of runs, and of those on a terminal.
 const ROWS: usize = 60;
 const LINES: usize = 6;
@@ -64,14 +66,31 @@ pub fn history_pictures(report: &HistoryReport, medium: Medium) -> Document {
     }
 }
 
-/// The metrics of cells, the first ones of an experiment, on pages.
+/// The metrics of cells and what they execute, the first ones of an experiment, on pages.
 pub fn cells_pictures(of: &Cells<'_>, medium: Medium) -> Document {
     if medium == Medium::Terminal {
         return Document::default();
     }
+    let flames = of.cells.iter().filter_map(flame::of_cell).take(FLAMES);
     let keys = MetricChart::keys(of.cells);
     let charts = keys.iter().filter_map(|key| MetricChart::of(of.cells, key));
-    section(charts.take(METRICS).map(|metric| cells::chart(of, &metric)))
+    let charts = charts.take(METRICS).map(|metric| cells::chart(of, &metric));
+    section(charts.chain(flames))
+}
+
+/// The flame graph of a tick or call.
+pub fn explain_pictures(typical: &Typical<'_>) -> Document {
+    section([flame::event(typical)])
+}
+
+/// The flame graph of a whole phase.
+pub fn phase_pictures(phase: &WholePhase<'_>) -> Document {
+    section([flame::whole(phase)])
+}
+
+/// The flame graph of the second of two events, with their differences.
+pub fn explain_diff_pictures(before: &Typical<'_>, after: &Typical<'_>) -> Document {
+    section([flame::compared(before, after)])
 }
 
 /// The picture that a terminal shows below the report of a recording, in a few lines of text.
@@ -112,7 +131,9 @@ pub fn picture_svg(document: &Document, name: Option<&str>) -> Result<String, St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::example::cell::{OLD, cell, lost, old_tick, typical};
     use crate::example::{self, GUEST};
+    use crate::html::html_page;
 
     /// Check that the pictures of a recording are found by their names, and others are not.
     #[test]
@@ -125,5 +146,17 @@ mod tests {
         let refused = picture_svg(&all, Some("length")).unwrap_err();
         assert!(refused.contains("lengths"), "{refused}");
         assert!(picture_svg(&Document::default(), None).is_err());
+    }
+
+    /// Check that a page has the flame graph of a tick, and each of its frames in a table: a function with
+    /// two callers twice.
+    #[test]
+    fn flame_on_page() {
+        let cell = cell("fifo", OLD, lost());
+        let tick = typical(&cell, old_tick());
+        let page = html_page(&explain_pictures(&tick));
+        let frames = page.matches("<g class=\"frame\"").count();
+        assert_eq!(page.matches("</tr>").count(), frames + 1);
+        assert!(page.contains("<script>") && frames > 50, "{frames}");
     }
 }

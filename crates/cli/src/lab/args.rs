@@ -324,8 +324,8 @@ pub(crate) struct ExplainArgs {
     /// Guest CPU to explain [default: the measured CPUs].
     #[arg(long, value_name = "CPU", requires = "whole")]
     pub(crate) cpu: Option<u32>,
-    /// Write a flame graph (FILE.svg), or folded stacks as text (any other name; `-`: to standard
-    /// output, instead of the report).
+    /// Write a flame graph (FILE.svg), the report with it as a page (FILE.html) or Markdown (FILE.md),
+    /// or folded stacks as text (any other name; `-`: to standard output, instead of the report).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -3,16 +3,15 @@
 use experiments::CellPlan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
-    Document, cell_doubts, explain_diff_document, explain_diff_json, explain_document,
-    explain_json, flame_diff_svg, flame_svg, folded_stacks, folded_stacks_diff,
-    phase_document, phase_json, phase_svg,
+    Document, cell_doubts, explain_diff_document, explain_diff_json,
+    explain_diff_pictures, explain_document, explain_json, explain_pictures,
+    folded_stacks, folded_stacks_diff, phase_document, phase_json, phase_pictures,
 };
 use serde_json::{Value, json};
 use summary::{Typical, WholePhase};
 use units::Cpu;
 
 use crate::args::Output;
-use crate::destination::Destination;
 use crate::lab;
 use crate::lab::args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
@@ -41,15 +40,14 @@ pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure
 
 fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, Failure> {
     let typical = typical(cell, args)?;
-    if let Some(to) = args.destination() {
-        let svg = is_svg(to);
-        to.write(&if svg {
-            flame_svg(&typical)
-        } else {
-            folded_stacks(&typical.stacks)
-        })?;
-    }
-    finish(&[cell], output, || explain_json(&typical), || explain_document(&typical))
+    let explained = Explained {
+        cells: &[cell],
+        json: &|| explain_json(&typical),
+        document: &|| explain_document(&typical),
+        pictures: &|| explain_pictures(&typical),
+        stacks: &|| folded_stacks(&typical.stacks),
+    };
+    explained.show(args, output)
 }
 
 /// Explains everything that was executed, rather than one tick or call.
@@ -61,11 +59,14 @@ fn explain_whole(
     let call = args.call.as_deref();
     let phase = WholePhase::of(cell, call, args.cpu.map(Cpu::new))
         .ok_or_else(|| missing_phase(cell, args))?;
-    if let Some(to) = args.destination() {
-        let svg = is_svg(to);
-        to.write(&if svg { phase_svg(&phase) } else { folded_stacks(&phase.stacks) })?;
-    }
-    finish(&[cell], output, || phase_json(&phase), || phase_document(&phase))
+    let explained = Explained {
+        cells: &[cell],
+        json: &|| phase_json(&phase),
+        document: &|| phase_document(&phase),
+        pictures: &|| phase_pictures(&phase),
+        stacks: &|| folded_stacks(&phase.stacks),
+    };
+    explained.show(args, output)
 }
 
 fn explain_both(
@@ -75,45 +76,64 @@ fn explain_both(
     other: &Cell,
 ) -> Result<Outcome, Failure> {
     let (a, b) = (typical(one, args)?, typical(other, args)?);
-    if let Some(to) = args.destination() {
-        to.write(&match is_svg(to) {
-            true => flame_diff_svg(&a, &b),
-            false => folded_stacks_diff(&a.stacks, &b.stacks),
-        })?;
-    }
-    let json = || explain_diff_json(&a, &b);
-    finish(&[one, other], output, json, || explain_diff_document(&a, &b))
+    let explained = Explained {
+        cells: &[one, other],
+        json: &|| explain_diff_json(&a, &b),
+        document: &|| explain_diff_document(&a, &b),
+        pictures: &|| explain_diff_pictures(&a, &b),
+        stacks: &|| folded_stacks_diff(&a.stacks, &b.stacks),
+    };
+    explained.show(args, output)
 }
 
-/// Prints an explanation with the doubts about its cells; the exit code follows from the doubts
-/// as that of `lab run` does.
-fn finish(
-    cells: &[&Cell],
-    output: Output,
-    json: impl FnOnce() -> serde_json::Result<String>,
-    document: impl FnOnce() -> Document,
-) -> Result<Outcome, Failure> {
-    let mut doubts: Vec<Doubt> = Vec::new();
-    for doubt in cells.iter().flat_map(|cell| cell_doubts(cell)) {
-        if !doubts.contains(&doubt) {
-            doubts.push(doubt); // both cells may have it
+/// What is explained, in all forms.
+struct Explained<'a> {
+    cells: &'a [&'a Cell],
+    json: &'a dyn Fn() -> serde_json::Result<String>,
+    document: &'a dyn Fn() -> Document,
+    pictures: &'a dyn Fn() -> Document,
+    stacks: &'a dyn Fn() -> String,
+}
+
+impl Explained<'_> {
+    /// Writes the file and prints the explanation, with the doubts about its cells; the exit code
+    /// follows from the doubts as that of `lab run` does.
+    fn show(&self, args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
+        let doubts = self.doubts();
+        let document = || (self.document)().doubts(&doubts);
+        if let Some(to) = args.destination() {
+            match to.form() {
+                None => to.write(&(self.stacks)())?,
+                Some(form) => {
+                    let page = document().titled("noisefloor lab explain");
+                    to.write_report(form, &page.add((self.pictures)()), None)?;
+                }
+            }
         }
-    }
-    if output.json {
-        let json = json().and_then(|json| with_doubts(&json, &doubts));
-        print_json(&json.map_err(Failure::bug)?)?;
-    } else {
-        let document = if output.has_report { document() } else { Document::default() };
-        let document = document.doubts(&doubts);
-        match output.has_report {
-            true => drop(print_document(&document, output.view())?),
-            false => say_document(&document, output.view()),
+        if output.json {
+            let json = (self.json)().and_then(|json| with_doubts(&json, &doubts));
+            print_json(&json.map_err(Failure::bug)?)?;
+        } else if output.has_report {
+            print_document(&document(), output.view())?;
+        } else {
+            say_document(&Document::default().doubts(&doubts), output.view());
         }
+        Ok(match doubts.iter().any(Doubt::is_grave) {
+            true => Outcome::Doubtful,
+            false => Outcome::Done,
+        })
     }
-    Ok(match doubts.iter().any(Doubt::is_grave) {
-        true => Outcome::Doubtful,
-        false => Outcome::Done,
-    })
+
+    /// The doubts about its cells; both may have the same.
+    fn doubts(&self) -> Vec<Doubt> {
+        let mut doubts: Vec<Doubt> = Vec::new();
+        for doubt in self.cells.iter().flat_map(|cell| cell_doubts(cell)) {
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+        doubts
+    }
 }
 
 /// The same JSON object with the doubts.
@@ -195,10 +215,6 @@ fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
         }
         _ => missing(cell, call),
     }
-}
-
-fn is_svg(to: Destination) -> bool {
-    to.file().extension().is_some_and(|ending| ending == "svg")
 }
 
 /// The other cell's full name, if only its kernel was given.

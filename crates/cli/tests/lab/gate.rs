@@ -163,6 +163,10 @@ fn differences_add_up() {
     let svg = mixed.site.file("tick.svg", "");
     explain(mixed, &[&one, "-o", &svg]);
     assert!(std::fs::read_to_string(&svg).unwrap().contains("</svg>"));
+    let page = mixed.site.file("tick.html", "");
+    explain(mixed, &[&one, "-o", &page]);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("<g class=\"frame\"") && page.contains("<figure>"));
     let stacks = mixed.site.file("tick.folded", "");
     explain(mixed, &[&one, "-o", &stacks]);
     let stacks = std::fs::read_to_string(&stacks).unwrap();

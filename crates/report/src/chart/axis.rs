@@ -69,7 +69,9 @@ impl Plot<'_> {
         }
         panel.series.iter().for_each(|series| marks::draw(canvas, &self, series));
         let start = if is_banded(&panel.y) { [left, top] } else { [right, bottom] };
-        canvas.line("base", start, [left, bottom]);
+        if panel.x.measure != Measure::None {
+            canvas.line("base", start, [left, bottom]);
+        }
         canvas.y = bottom + 3.0;
         let lines = if is_banded(&panel.x) && names.len() < 12 { 2 } else { 1 };
         self.spread(canvas, "axis middle", names, lines);
@@ -86,7 +88,7 @@ impl Plot<'_> {
         let count = names.len().max(1) as f64;
         count
             * match (has(Shape::Frame), has(Shape::Flag)) {
-                (true, _) => 17.0,
+                (true, _) => 20.0,
                 (_, true) => 32.0,
                 _ => (1100.0 / count).clamp(4.0, 24.0),
             }

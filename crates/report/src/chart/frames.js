@@ -3,7 +3,7 @@
 for (const svg of document.querySelectorAll("svg.chart")) {
   const one = (name) => svg.querySelector("." + name);
   if (!one("frame")) continue;
-  const glyph = 6.63;
+  const glyph = 7.83;
   const frames = [...svg.querySelectorAll(".frame")].map((g) => ({
     g,
     rect: g.querySelector("rect"),
@@ -79,6 +79,8 @@ for (const svg of document.querySelectorAll("svg.chart")) {
   one("search").classList.remove("hidden");
   window.addEventListener("keydown", (event) => {
     if (event.key === "Escape") zoom(all);
+    // On a page, these are the browser's own.
+    if (document.documentElement !== svg) return;
     if (event.key !== "F3" && !(event.ctrlKey && event.key === "f")) return;
     event.preventDefault();
     ask();

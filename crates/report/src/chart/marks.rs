@@ -17,7 +17,7 @@ const SHADES: usize = 9;
 const STEPS: f64 = 8.0;
 const WARM: u64 = 12;
 /// The width of a character of a frame's name.
-const GLYPH: f64 = 6.63;
+const GLYPH: f64 = 7.83;
 /// A line with more points has no visible dots.
 const DOTS: usize = 80;
 
@@ -163,6 +163,6 @@ fn frame(canvas: &mut Canvas, plot: &Plot<'_>, class: &str, mark: &Mark) {
         escape(&label),
         escape(&title(mark)),
     ));
-    canvas.text("in", x + 3.0, y + 12.0, words);
+    canvas.text("in", x + 3.0, y + 14.0, words);
     canvas.draw("</g>");
 }

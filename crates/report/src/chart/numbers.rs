@@ -30,11 +30,14 @@ fn table(panel: &Panel) -> Option<Table> {
     let series: Vec<&(&Series, Vec<Mark>)> =
         series.iter().filter(|(_, marks)| !marks.is_empty()).collect();
     let mut all: Vec<&Mark> = series.iter().flat_map(|(_, marks)| marks).collect();
-    if is_banded(&panel.y) {
+    let is_single = series.len() == 1;
+    if is_banded(&panel.y) && !is_single {
         all.sort_by(|a, b| a.y[0].floor().total_cmp(&b.y[0].floor()));
     }
-    let labels: Vec<&Mark> =
-        all.iter().copied().unique_by(|mark| mark.label.to_string()).collect();
+    let labels: Vec<&Mark> = match is_single {
+        true => all.clone(),
+        false => all.iter().copied().unique_by(|mark| mark.label.to_string()).collect(),
+    };
     let [x, y] = [&panel.x, &panel.y].map(|axis| axis.title.clone());
     let (first, rest) = if is_banded(&panel.y) { (y, x) } else { (x, y) };
     let is_one = labels.len() == all.len();

@@ -112,8 +112,9 @@ mod tests {
     use units::Cpu;
 
     use super::*;
+    use crate::chart;
     use crate::chart::svg::checked::check_xml;
-    use crate::charts::flame::phase_svg;
+    use crate::charts::flame;
     use crate::example::cell::{OLD, busy_idle, cell, lost};
     use crate::terminal::full_text;
 
@@ -138,6 +139,6 @@ mod tests {
         let Ending::Done(answer) = &mut part.ending else { panic!() };
         answer.profile.as_mut().unwrap().phases.clear();
         assert!(WholePhase::of(&part, None, None).is_none());
-        check_xml(&phase_svg(&WholePhase::of(&busy, None, None).unwrap()));
+        check_xml(&chart::file(&flame::of_cell(&busy).unwrap()));
     }
 }

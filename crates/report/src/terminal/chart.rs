@@ -143,36 +143,39 @@ fn bar(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
     bar
 }
 
-/// The intervals and points of a band. A point that is alone in its band is as large as several of others.
+/// The intervals and points of a band. A point that is alone is as large as several in one place.
 fn strip(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
     let mut strip = vec![' '; column(x.range[1])];
     let last = strip.len().saturating_sub(1);
     for series in &panel.series {
-        let marks = series.marks.iter();
-        let marks: Vec<&Mark> = marks
-            .filter(|mark| series.shape == Shape::Rule || is_in(mark, band))
-            .collect();
-        for mark in &marks {
+        let is_rule = series.shape == Shape::Rule;
+        let marks = || series.marks.iter().filter(|mark| is_rule || is_in(mark, band));
+        let is_alone = marks().nth(1).is_none();
+        for mark in marks() {
             let [from, to] = mark.x.map(|at| column(x.at(at)).min(last));
-            match series.shape {
-                Shape::Rule => strip[from] = '│',
-                Shape::Whisker if from == to => strip[from] = '┼',
-                Shape::Whisker => {
-                    strip[from..to]
-                        .iter_mut()
-                        .filter(|at| **at == ' ')
-                        .for_each(|at| *at = '─');
-                    (strip[from], strip[to]) = ('├', '┤');
-                }
-                _ if marks.len() == 1 => strip[from] = DOTS[2],
-                _ => {
-                    let dots = DOTS.iter().position(|dot| *dot == strip[from]);
-                    strip[from] = DOTS[dots.map_or(0, |dots| dots + 1).min(2)];
-                }
+            if is_rule {
+                strip[from] = '│';
+            } else if series.shape == Shape::Whisker {
+                interval(&mut strip, [from, to]);
+            } else {
+                let before = DOTS.iter().position(|dot| *dot == strip[from]);
+                let more = before.map_or(0, |before| (before + 1).min(2));
+                strip[from] = DOTS[if is_alone { 2 } else { more }];
             }
         }
     }
     strip
+}
+
+/// Draws an interval around the points in it.
+fn interval(strip: &mut [char], [from, to]: [usize; 2]) {
+    if from == to {
+        strip[from] = '┼';
+        return;
+    }
+    let between = strip[from..to].iter_mut().filter(|place| **place == ' ');
+    between.for_each(|place| *place = '─');
+    (strip[from], strip[to]) = ('├', '┤');
 }
 
 /// Paints a mark; what is painted already stays, unless it is less heat.
