@@ -4,7 +4,6 @@
 //! axes have the same title have one scale; a chart that gives each its own says by how much a panel is
 //! enlarged. Colours are in `style.css`: light and dark, and different for colour-blind people.
 
-pub(crate) mod axis;
 pub(crate) mod key;
 pub(crate) mod marks;
 pub(crate) mod numbers;
@@ -12,13 +11,12 @@ pub(crate) mod plot;
 pub(crate) mod scale;
 pub(crate) mod svg;
 
-use crate::chart::plot::{EDGE, LINE, Plot, SMALL, is_banded};
+use crate::chart::plot::{Plot, is_banded};
 use crate::chart::scale::Ruler;
-use crate::chart::svg::{Canvas, escape};
+use crate::chart::svg::{Canvas, EDGE, LINE, WIDTH, escape};
 use crate::document::chart::{Axis, Chart, Mark, Panel, Scale, Shape};
 use crate::document::text::{Text, text};
 use crate::fitting::columns::cut;
-use crate::fitting::lines::wrapped;
 use crate::number;
 
 /// The colours and sizes of all charts, for pages that contain some.
@@ -26,142 +24,101 @@ pub(crate) const CHART_STYLE: &str = include_str!("chart/style.css");
 /// What zooms and searches frames, for pages and files that contain some.
 pub(crate) const CHART_SCRIPT: &str = include_str!("chart/frames.js");
 
-/// The width of a picture.
-const WIDTH: f64 = 600.0;
 /// The most marks of a chart that have a tool-tip each.
 const TITLED: usize = 8000;
 /// The longest description for readers of screens.
 const LABEL: usize = 600;
-/// The most lines of a title, and of a sentence.
-const LINES: [usize; 2] = [2, 5];
+/// The heights of the plots of a chart with one and with several.
+const HEIGHTS: [f64; 2] = [190.0, 110.0];
 
 /// A chart as an SVG file.
 pub(crate) fn file(chart: &Chart) -> String {
-    let script = if has_frames(chart) {
-        format!("<script><![CDATA[\n{CHART_SCRIPT}]]></script>\n")
-    } else {
-        String::new()
-    };
     let style = format!("<style><![CDATA[\n{CHART_STYLE}]]></style>\n");
-    let svg = element(chart, chart.name, &style, &script);
+    let script = match has_frames(chart) {
+        true => format!("<script><![CDATA[\n{CHART_SCRIPT}]]></script>\n"),
+        false => String::new(),
+    };
+    let svg = element(chart, &style, &script);
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{svg}")
 }
 
-/// A chart as an element of a page that has [`CHART_STYLE`]; `id` begins its IDs.
-pub(crate) fn embedded(chart: &Chart, id: &str) -> String {
-    element(chart, id, "", "")
+/// A chart as an element of a page that has [`CHART_STYLE`].
+pub(crate) fn embedded(chart: &Chart) -> String {
+    element(chart, "", "")
 }
 
-fn element(chart: &Chart, id: &str, style: &str, script: &str) -> String {
-    let mut canvas = Canvas::default();
-    draw(&mut canvas, chart, id, WIDTH);
+fn element(chart: &Chart, style: &str, script: &str) -> String {
+    let Canvas { svg, y } = drawn(chart);
+    let short = |text: String| escape(&cut(&text, LABEL));
     let about = Text::join(chart.about.iter().cloned(), " ");
-    let label = escape(&cut(&format!("{}. {about}", chart.title), LABEL));
-    let id = escape(id);
-    let high = canvas.y.ceil();
+    let label = short(format!("{}. {about}", chart.title));
+    let title = short(chart.title.to_string());
+    let high = y.ceil();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
          aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{high}\" \
-         viewBox=\"0 0 {WIDTH} {high}\">\n<title>{}</title>\n{style}<defs><pattern \
-         id=\"{id}-unseen\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-         patternTransform=\"rotate(45)\"><path class=\"hatch\" d=\"M1 0V6\"/></pattern>\
-         </defs>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{}{script}</svg>\n",
-        escape(&cut(&chart.title.to_string(), LABEL)),
-        canvas.svg
+         viewBox=\"0 0 {WIDTH} {high}\">\n<title>{title}</title>\n{style}\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{svg}{script}</svg>\n"
     )
 }
 
 /// Whether it has frames, in which one can search.
 pub(crate) fn has_frames(chart: &Chart) -> bool {
-    let series = chart.panels.iter().flat_map(|panel| &panel.series);
-    series.into_iter().any(|series| series.shape == Shape::Frame)
+    chart.panels.iter().any(|panel| panel.has(Shape::Frame))
 }
 
-fn draw(canvas: &mut Canvas, chart: &Chart, id: &str, width: f64) {
-    canvas.y = 12.0;
-    lines(canvas, "title", &chart.title, [19.0, 24.0, width], LINES[0]);
-    for about in &chart.about {
-        lines(canvas, "about", about, [SMALL, LINE, width], LINES[1]);
-    }
+fn drawn(chart: &Chart) -> Canvas {
+    let mut canvas = Canvas { y: 12.0, ..Canvas::default() };
+    canvas.paragraph("title", &chart.title);
+    chart.about.iter().for_each(|about| canvas.paragraph("about", about));
     if has_frames(chart) {
-        controls(canvas, width);
+        controls(&mut canvas);
     }
-    key::draw(canvas, chart, id, width);
-    let many = chart.panels.iter().filter(|panel| !is_banded(&panel.y)).count() > 1;
-    let height = if many { 110.0 } else { 190.0 };
-    let plots: Vec<Plot<'_>> = plots(chart, id).collect();
-    let margins: Vec<[f64; 2]> = plots.iter().map(Plot::margins).collect();
-    let margin = |side: usize| margins.iter().map(|one| one[side]).fold(0.0, f64::max);
-    let [left, right] = [margin(0), width - margin(1).min(0.36 * width)];
-    for (at, mut plot) in plots.into_iter().enumerate() {
-        head(canvas, chart, plot.panel, width);
-        let is_last = chart.panels.get(at + 1).is_none_or(|next| next.x != plot.panel.x);
-        plot.x.range = [left, right];
-        plot.draw(canvas, height, is_last);
+    key::draw(&mut canvas, chart);
+    let plots = plots(chart);
+    let several = plots.iter().filter(|plot| !is_banded(&plot.panel.y)).nth(1);
+    let height = HEIGHTS[usize::from(several.is_some())];
+    for (at, plot) in plots.iter().enumerate() {
+        canvas.y += 14.0;
+        canvas.paragraph("panel", &panel_title(chart, plot.panel));
+        canvas.paragraph("about", &plot.panel.about);
+        let next = chart.panels.get(at + 1);
+        plot.draw(&mut canvas, height, next.is_none_or(|next| next.x != plot.panel.x));
     }
     for note in &chart.notes {
         canvas.y += 8.0;
-        lines(canvas, "about", note, [SMALL, LINE, width], LINES[1]);
+        canvas.paragraph("about", note);
     }
     canvas.y += 12.0;
+    canvas
 }
 
 /// Draws what zooms and searches frames; a script shows it.
-fn controls(canvas: &mut Canvas, width: f64) {
+fn controls(canvas: &mut Canvas) {
     canvas.y += LINE;
-    let [left, right] = [EDGE, width - EDGE];
     for (class, x, words) in [
-        ("reset hidden", left, "Reset Zoom"),
-        ("details", left + 110.0, " "),
-        ("matched", right - 110.0, " "),
-        ("search hidden", right, "Search"),
+        ("reset hidden", EDGE, "Reset Zoom"),
+        ("details", EDGE + 110.0, " "),
+        ("matched", WIDTH - EDGE - 110.0, " "),
+        ("search hidden", WIDTH - EDGE, "Search"),
     ] {
         canvas.text(class, x, canvas.y, words);
     }
 }
 
-/// Draws a text in lines, cut after so many.
-fn lines(
-    canvas: &mut Canvas,
-    class: &str,
-    text: &Text,
-    [size, line, width]: [f64; 3],
-    most: usize,
-) {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few")]
-    let columns = ((width - 2.0 * EDGE) / (0.56 * size)) as usize;
-    let all = wrapped(&text.to_string(), columns);
-    for (at, words) in all.iter().take(most).enumerate() {
-        let cut = if at + 1 == most && all.len() > most { "…" } else { "" };
-        canvas.y += line;
-        canvas.text(class, EDGE, canvas.y - line * 0.2, format!("{words}{cut}"));
-    }
-}
-
-/// The panels with their scales.
-fn plots<'a>(chart: &'a Chart, id: &'a str) -> impl Iterator<Item = Plot<'a>> {
+/// The panels with their scales, each as wide as the labels of all leave room.
+fn plots(chart: &Chart) -> Vec<Plot<'_>> {
     let series = || chart.panels.iter().flat_map(|panel| &panel.series);
     let marks: usize = series().map(|series| series.marks.len()).sum();
     let titled = if marks <= TITLED { TITLED } else { TITLED / series().count() };
-    chart.panels.iter().map(move |panel| Plot {
-        panel,
-        x: ruler(chart, panel, Along::X),
-        y: ruler(chart, panel, Along::Y),
-        id,
-        titled,
-    })
-}
-
-fn head(canvas: &mut Canvas, chart: &Chart, panel: &Panel, width: f64) {
-    canvas.y += 14.0;
-    let title = panel_title(chart, panel);
-    for (class, text, sizes) in
-        [("panel", &title, [16.0, 21.0]), ("about", &panel.about, [SMALL, LINE])]
-    {
-        if !text.is_empty() {
-            lines(canvas, class, text, [sizes[0], sizes[1], width], LINES[0]);
-        }
-    }
+    let [x, y] = [Along::X, Along::Y].map(|along| move |of| ruler(chart, of, along));
+    let plot = |panel| Plot { panel, x: x(panel), y: y(panel), titled };
+    let mut plots: Vec<Plot<'_>> = chart.panels.iter().map(plot).collect();
+    let margins: Vec<[f64; 2]> = plots.iter().map(Plot::margins).collect();
+    let margin = |side: usize| margins.iter().map(|one| one[side]).fold(0.0, f64::max);
+    let range = [margin(0), WIDTH - margin(1).min(0.36 * WIDTH)];
+    plots.iter_mut().for_each(|plot| plot.x.range = range);
+    plots
 }
 
 /// The title of a panel, and by how much its scale is larger than that of others.
@@ -196,9 +153,8 @@ pub(crate) fn ruler(chart: &Chart, of: &Panel, along: Along) -> Ruler {
     let panels = chart.panels.iter().filter(is_same);
     let marks = panels.flat_map(|panel| panel.series.iter().flat_map(|one| &one.marks));
     let ruler = Ruler::of(own, marks.flat_map(|mark| along.part(mark)));
-    let is_interval = of.series.iter().any(|series| series.shape == Shape::Whisker);
-    let is_round = along == Along::Y || is_interval;
-    if is_round { ruler.rounded(own, axis::MOST) } else { ruler }
+    let is_round = along == Along::Y || of.has(Shape::Whisker);
+    if is_round { ruler.rounded(own, plot::MOST) } else { ruler }
 }
 
 /// By how much a panel is larger than the smallest one of the same axes, in words.
@@ -212,8 +168,8 @@ fn enlarged(chart: &Chart, panel: &Panel) -> Option<Text> {
         high - low
     };
     let times = same.map(span).reduce(f64::max)? / span(panel);
-    let is_linear = own.scale == Scale::Linear && chart.has_own_scales;
     let times = number::factor(times);
+    let is_linear = own.scale == Scale::Linear && chart.has_own_scales;
     (is_linear && times != "1").then(|| text!("scale enlarged {} times", times))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chart::plot::Plot;
-use crate::chart::svg::{Canvas, escape};
+use crate::chart::svg::{Canvas, escape, whole};
 use crate::document::chart::{Mark, SERIES, Series, Shape, Tone};
 use crate::fitting::columns::cut;
 
@@ -31,7 +31,7 @@ pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot<'_>, series: &Series) {
     let is_merged = marks.len() > plot.titled;
     let mut merged: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for mark in &marks {
-        let class = class(series.shape, mark.tone.unwrap_or(series.tone), plot.id);
+        let class = class(series.shape, mark.tone.unwrap_or(series.tone));
         let class =
             if marks.len() > DOTS { class.replace(" dot", " hit") } else { class };
         let path =
@@ -65,13 +65,8 @@ fn title(mark: &Mark) -> String {
 }
 
 /// The attributes of a colour.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a few steps; a cast saturates"
-)]
-pub(crate) fn class(shape: Shape, tone: Tone, id: &str) -> String {
-    let step = |part: f64| (part.clamp(0.0, 1.0) * STEPS).round() as u8;
+pub(crate) fn class(shape: Shape, tone: Tone) -> String {
+    let step = |part: f64| whole((part.clamp(0.0, 1.0) * STEPS).round());
     let name = match tone {
         Tone::Series(number) => format!("s{}", number % SERIES),
         Tone::Shade(number) => format!("k{}", number % SHADES),
@@ -82,9 +77,7 @@ pub(crate) fn class(shape: Shape, tone: Tone, id: &str) -> String {
         Tone::Strong => "strong".to_owned(),
         Tone::Text => "ink".to_owned(),
         Tone::Ground => "ground".to_owned(),
-        Tone::Unseen => {
-            return format!("class=\"unseen\" fill=\"url(#{}-unseen)\"", escape(id));
-        }
+        Tone::Unseen => "unseen".to_owned(),
     };
     let also = match shape {
         Shape::Rule | Shape::Whisker => " line",
@@ -143,7 +136,7 @@ fn curve(canvas: &mut Canvas, plot: &Plot<'_>, series: &Series, marks: &[&Mark])
         shape = Shape::Box;
     }
     if !path.is_empty() {
-        let class = class(shape, series.tone, plot.id);
+        let class = class(shape, series.tone);
         canvas.path(&class, &path.replacen('L', "M", 1), &series.name);
     }
 }
@@ -152,8 +145,7 @@ fn curve(canvas: &mut Canvas, plot: &Plot<'_>, series: &Series, marks: &[&Mark])
 fn frame(canvas: &mut Canvas, plot: &Plot<'_>, class: &str, mark: &Mark) {
     let ([[x, to_x], [y, to_y]], label) = (plot.place(mark), mark.label.to_string());
     let (width, height) = ((to_x - x - SPACE).max(LEAST), to_y - y - SPACE);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few")]
-    let fit = ((width - 6.0) / GLYPH).max(0.0) as usize;
+    let fit = whole((width - 6.0) / GLYPH);
     let words = if fit < 3 { String::new() } else { cut(&label, fit) };
     let ([from, to], depth) = (mark.x, -mark.y[0]);
     canvas.draw(format_args!(

@@ -1,5 +1,6 @@
 //! Scales: the places of numbers on an axis, and round numbers for its labels.
 
+use itertools::Itertools;
 use stats::Unit;
 
 use crate::document::chart::{Axis, Measure, Scale};
@@ -21,10 +22,8 @@ impl Ruler {
     pub(crate) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Self {
         let is_log = axis.scale == Scale::Log;
         let usable = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
-        let values: Vec<f64> = values.filter(usable).collect();
-        let low = values.iter().copied().reduce(f64::min);
-        let high = values.iter().copied().reduce(f64::max);
-        let domain = match (&axis.scale, low.zip(high)) {
+        let ends = values.filter(usable).minmax_by(f64::total_cmp).into_option();
+        let domain = match (&axis.scale, ends) {
             (Scale::Bands(names), _) => [0.0, names.len().max(1) as f64],
             (Scale::Log, Some((low, high))) if low == high => [low / 2.0, high * 2.0],
             (Scale::Log, None) => [1.0, 10.0],

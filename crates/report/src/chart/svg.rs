@@ -7,8 +7,16 @@ use std::fmt::{Display, Write as _};
 
 use units::is_hidden;
 
+use crate::document::text::Text;
 use crate::fitting::columns::cut;
+use crate::fitting::lines::wrapped;
 
+/// The width of a picture, and the space at its edges.
+pub(crate) const WIDTH: f64 = 600.0;
+pub(crate) const EDGE: f64 = 16.0;
+/// The height of small text, and of a line of it.
+pub(crate) const SMALL: f64 = 14.0;
+pub(crate) const LINE: f64 = 18.0;
 /// The longest text.
 const LONGEST: usize = 400;
 
@@ -33,6 +41,25 @@ impl Canvas {
         self.draw(format_args!(
             "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
         ));
+    }
+
+    /// Draws a text in lines, cut after a few; an empty one takes no space.
+    pub(crate) fn paragraph(&mut self, class: &str, text: &Text) {
+        let (size, line, most) = match class {
+            "title" => (19.0, 24.0, 2),
+            "panel" => (16.0, 21.0, 2),
+            _ => (SMALL, LINE, 5),
+        };
+        if text.is_empty() {
+            return;
+        }
+        let columns = whole((WIDTH - 2.0 * EDGE) / (0.56 * size));
+        let all = wrapped(&text.to_string(), columns);
+        for (at, words) in all.iter().enumerate().take(most) {
+            let cut = if at + 1 == most && all.len() > most { "…" } else { "" };
+            self.y += line;
+            self.text(class, EDGE, self.y - line * 0.2, format!("{words}{cut}"));
+        }
     }
 
     /// Draws a path, unless it is empty; without a tool-tip if `title` is empty.
@@ -71,6 +98,12 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// A number without its fraction; 0 for a negative one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub(crate) fn whole(number: f64) -> usize {
+    number as usize
 }
 
 /// The width of a text in parts of its height, about that of the widest usual fonts.

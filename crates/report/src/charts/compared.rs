@@ -61,35 +61,27 @@ fn of(name: &str, all: Vec<&Compared>, beside: fn(&Compared) -> Text) -> Option<
 
 fn panel(all: &[&Compared], title: &'static str, beside: fn(&Compared) -> Text) -> Panel {
     let all = all.get(..METRICS).unwrap_or(all);
-    let of = |tone: Tone| {
-        let of_tone =
-            all.iter().enumerate().filter(move |(_, one)| self::tone(one) == tone);
-        of_tone
-            .filter_map(|(band, one)| Some((band as f64 + 0.5, *one, one.interval_ppm?)))
-    };
     let x =
         Axis { measure: Measure::Change, ..Axis::linear("difference", stats::Unit::Ppm) };
-    let mut panel =
-        Panel::new(x, Axis::bands(all.iter().map(|one| metric(one)))).titled(title, "");
     let zero = Mark::over([0.0; 2], [f64::NEG_INFINITY, f64::INFINITY]);
-    panel = panel.draw(Shape::Rule, Tone::Muted, "", [zero]);
+    let names = Axis::bands(all.iter().map(|one| metric(one)));
+    let mut panel =
+        Panel::new(x, names).titled(title, "").draw(Shape::Rule, Tone::Muted, "", [zero]);
     for (tone, words) in TONES {
-        let intervals = of(tone).map(|(y, one, [low, high])| {
-            Mark::over([low.get(), high.get()], [y; 2]).says(metric(one), said(one))
+        let of = || {
+            let all = all.iter().zip(0..).filter(|(one, _)| self::tone(one) == tone);
+            all.map(|(one, band)| (*one, f64::from(band) + 0.5))
+        };
+        let intervals = of().filter_map(|(one, y)| {
+            let ends = one.interval_ppm?.map(Ppm::get);
+            Some(Mark::over(ends, [y; 2]).says(metric(one), said(one)))
         });
-        let points = of(tone).filter_map(|(y, one, _)| {
-            Some(
-                Mark::at(one.difference_ppm?.get(), y)
-                    .says(metric(one), "")
-                    .beside(beside(one)),
-            )
+        let points = of().filter_map(|(one, y)| {
+            let point = Mark::at(one.difference_ppm?.get(), y);
+            Some(point.says(metric(one), "").beside(beside(one)))
         });
-        panel = panel.draw(Shape::Whisker, tone, words, intervals).draw(
-            Shape::Point,
-            tone,
-            "",
-            points,
-        );
+        panel = panel.draw(Shape::Whisker, tone, words, intervals);
+        panel = panel.draw(Shape::Point, tone, "", points);
     }
     panel
 }

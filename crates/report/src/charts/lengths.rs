@@ -6,7 +6,7 @@ use recording::{CpuNoise, LengthKind, NoiseSeries, Recording};
 use stats::{LengthBar, LengthBars, Unit, length_counts};
 use summary::{LengthInterval, LengthLog};
 
-use crate::charts::values::{heat_of_count, length, nanos, open_bin, rule};
+use crate::charts::values::{bin, heat_of_count, length, nanos, open_bin, rules};
 use crate::document::chart::{Axis, Chart, Mark, Panel, Shape, Tone};
 use crate::document::text::{Text, text};
 use crate::number;
@@ -129,11 +129,10 @@ fn name(cpu: Option<units::Cpu>, tag: Option<String>) -> Text {
 /// How many lengths there are of each size, with quantiles.
 fn counts(name: &Text, what: &str, of: &LengthBars, x: Axis) -> Panel {
     let bars = of.bars.iter().filter(|bar| bar.count > 0).map(|bar| {
-        Mark::over(open_bin(bar.from, bar.below), [0.0, bar.count as f64])
-            .says(length(bar.from, bar.below), number::count(bar.count))
+        bin([bar.from, bar.below], bar.count as f64, number::count(bar.count))
     });
-    let names = ["p50", "p99", "p99.9", "max"].into_iter().zip(of.quantiles);
-    let rules = names.filter_map(|(name, length)| Some(rule(name, length?)));
+    let [p50, p99, p99_9, max] = of.quantiles;
+    let rules = rules([("p50", p50), ("p99", p99), ("p99.9", p99_9), ("max", max)]);
     let count = number::count(of.count);
     Panel::new(x, Axis::log("how many", Unit::Count))
         .titled(text!("{}: {} {}", name.clone(), count, what), "")

@@ -2,10 +2,10 @@
 
 use recording::{JitterSeries, JitterSpec};
 use stats::{Bin, Unit, binned};
-use summary::{GuestSummary, GuestsSummary, WakersSummary, WokenSummary, jitters};
-use units::{LengthUnit, PerSecond};
+use summary::{GuestSummary, GuestsSummary, WakersSummary, jitters};
+use units::{LengthUnit, PerSecond, Ppm};
 
-use crate::document::chart::{Axis, Chart, Mark, Panel, Series, Shape, Tone, ppm};
+use crate::document::chart::{Axis, Chart, Mark, Panel, Series, Shape, Tone};
 use crate::document::text::{Text, text};
 use crate::number;
 
@@ -62,24 +62,21 @@ pub(super) fn over_time(
 /// The threads that wake up most often; `None` without one.
 pub(crate) fn wakers(summary: &WakersSummary) -> Option<Chart> {
     let threads = || summary.threads.iter().take(BARS);
-    let name = |thread: &WokenSummary| {
-        text!("{} {}", thread.tid.to_string(), Text::name(&thread.name))
-    };
-    let all = threads().enumerate().filter_map(|(band, thread)| {
-        let rate = thread.wakeups_hz?;
-        let words = number::rate(rate);
-        Some(Mark::bar(band, rate.get()).says(name(thread), words.clone()).beside(words))
-    });
-    let preempted = threads().enumerate().filter_map(|(band, thread)| {
-        let rate = thread.preempted_hz.filter(|rate| rate.get() > 0.0)?;
-        Some(Mark::part(band, rate.get()).says(name(thread), number::rate(rate)))
-    });
-    let names = Axis::bands(threads().map(name));
-    let panel = Panel::new(Axis::linear("per second", Unit::Hz), names)
-        .draw(Shape::Box, Tone::Series(0), "wake-ups", all)
-        .draw(Shape::Box, Tone::Strong, "preemptions of a task", preempted);
+    let names = threads()
+        .map(|thread| text!("{} {}", thread.tid.to_string(), Text::name(&thread.name)));
+    let all = threads().map(|thread| thread.wakeups_hz.map(rate));
+    let preempted = threads()
+        .map(|thread| thread.preempted_hz.filter(|rate| rate.get() > 0.0).map(rate));
+    let panel = Panel::new(Axis::linear("per second", Unit::Hz), Axis::bands(names))
+        .bars(Mark::bar, Tone::Series(0), "wake-ups", all)
+        .with_words()
+        .bars(Mark::part, Tone::Strong, "preemptions of a task", preempted);
     let title = "Threads that wake up most often";
     (!summary.threads.is_empty()).then(|| Chart::new("wake-ups", title).panel(panel))
+}
+
+fn rate(rate: PerSecond) -> (f64, Text) {
+    (rate.get(), number::rate(rate))
 }
 
 /// The CPU time and the wake-ups of each guest; `None` without one.
@@ -89,29 +86,24 @@ pub(crate) fn guests(summary: &GuestsSummary) -> Option<Chart> {
         let name = guest.name.as_ref().unwrap_or(&guest.process);
         text!("{} {}", guest.pid.to_string(), Text::name(name))
     };
-    let cpu = guests().enumerate().map(|(band, guest)| {
-        let share = number::known(guest.cpu_ppm);
-        Mark::bar(band, ppm(guest.cpu_ppm)).says(name(guest), share.clone()).beside(share)
-    });
-    let saved = guests().enumerate().filter_map(|(band, guest)| {
-        let saving = guest.saving_ppm.filter(|saving| saving.get() > 0.0)?;
-        Some(Mark::part(band, saving.get()).says(name(guest), number::share(saving)))
-    });
-    let wakeups = guests().enumerate().map(|(band, guest)| {
-        let rate = guest.wakeups_per_vcpu_hz;
-        let words = number::known(rate.map(number::rate));
-        let place = Mark::bar(band, rate.map_or(0.0, PerSecond::get));
-        place.says(name(guest), words.clone()).beside(words)
-    });
+    let unknown = || (0.0, number::known(None::<Text>));
+    let share = |share: Ppm| (share.get(), number::share(share));
+    let cpu = guests().map(|guest| guest.cpu_ppm.map(share).or_else(|| Some(unknown())));
+    let saved = guests()
+        .map(|guest| guest.saving_ppm.filter(|saving| saving.get() > 0.0).map(share));
+    let wakeups = guests()
+        .map(|guest| guest.wakeups_per_vcpu_hz.map(rate).or_else(|| Some(unknown())));
     let names = || Axis::bands(guests().map(name));
     let saving = "would be saved with as few wake-ups as the best";
     let time = Panel::new(Axis::linear("share of one CPU", Unit::Ppm), names())
         .titled("CPU time", "")
-        .draw(Shape::Box, Tone::Series(0), "used", cpu)
-        .draw(Shape::Box, Tone::Series(1), saving, saved);
+        .bars(Mark::bar, Tone::Series(0), "used", cpu)
+        .with_words()
+        .bars(Mark::part, Tone::Series(1), saving, saved);
     let wakeups = Panel::new(Axis::linear("per second and vCPU", Unit::Hz), names())
         .titled("Wake-ups", "")
-        .draw(Shape::Box, Tone::Series(0), "", wakeups);
+        .bars(Mark::bar, Tone::Series(0), "", wakeups)
+        .with_words();
     (!summary.guests.is_empty())
         .then(|| Chart::new("guests", "Guests").panel(time).panel(wakeups))
 }

@@ -73,6 +73,6 @@ impl Row {
     }
 
     fn words(&self, value: f64) -> Text {
-        number::in_unit(value, self.spread.unit).into()
+        number::in_unit(value, self.spread.unit)
     }
 }

@@ -10,7 +10,7 @@ use stats::Unit;
 use summary::{PictureStep, SliceBin, SlicesPicture, SlicesSummary, StepSlices};
 use units::Ppm;
 
-use crate::charts::values::{length, nanos, open_bin, rule};
+use crate::charts::values::{self, nanos};
 use crate::document::chart::{Axis, Chart, Mark, Panel, Shape, Tone, ppm};
 use crate::document::text::{Text, text};
 use crate::number;
@@ -56,14 +56,12 @@ fn histogram((name, results): &Variant<'_>, step: &PictureStep) -> Panel {
     let bars = |share: fn(&SliceBin) -> Option<Ppm>| {
         bins().map(move |bin| {
             let share = share(bin);
-            Mark::over(open_bin(bin.from, bin.below), [0.0, ppm(share)])
-                .says(length(bin.from, bin.below), number::any(share))
+            values::bin([bin.from, bin.below], ppm(share), number::any(share))
         })
     };
     let none = if bins().next().is_none() { ": no slice ended" } else { "" };
     let of = &results.slice_ns;
     let rules = [("mean", of.mean), ("p50", of.p50), ("p99", of.p99)];
-    let rules = rules.into_iter().filter_map(|(name, length)| Some(rule(name, length?)));
     Panel::new(
         Axis::log("length of a slice", Unit::Ns),
         Axis::linear("share of all slices", Unit::Ppm),
@@ -71,35 +69,27 @@ fn histogram((name, results): &Variant<'_>, step: &PictureStep) -> Panel {
     .titled(text!("Lengths of all slices, {}{}", name.clone(), none), "")
     .draw(Shape::Box, Tone::Muted, "slices", bars(|bin| bin.share))
     .draw(Shape::Box, Tone::Strong, "slices that a wake-up ended", bars(|bin| bin.woken))
-    .draw(Shape::Rule, Tone::Text, "", rules)
+    .draw(Shape::Rule, Tone::Text, "", values::rules(rules))
 }
 
 /// The mean slice of each variant.
 fn means(summary: &SlicesSummary) -> Panel {
-    let mark = |(at, (name, results)): (usize, &Variant<'_>)| {
+    let mean = |(_, results): &Variant<'_>| {
         let mean = results.slice_ns.mean;
         let words = match (mean, results.switches_hz) {
-            (Some(mean), rate) => text!(
-                "{}, {} slices per second",
-                number::duration(mean),
-                number::known(rate)
-            ),
+            (Some(mean), rate) => {
+                text!("{}, {} slices", number::duration(mean), number::known(rate))
+            }
             (None, Some(_)) => "no slice ended".into(),
             (None, None) => "not measured".into(),
         };
-        Mark::bar(at, mean.map_or(0.0, nanos))
-            .says(name.clone(), words.clone())
-            .beside(words)
+        Some((mean.map_or(0.0, nanos), words))
     };
     let variants = variants(summary);
     let names = variants.iter().map(|(name, _)| name.clone());
-    let marks: Vec<Mark> = variants.iter().enumerate().map(mark).collect();
-    Panel::new(Axis::linear("mean slice", Unit::Ns), Axis::bands(names)).draw(
-        Shape::Box,
-        Tone::Series(0),
-        "",
-        marks,
-    )
+    Panel::new(Axis::linear("mean slice", Unit::Ns), Axis::bands(names))
+        .bars(Mark::bar, Tone::Series(0), "", variants.iter().map(mean))
+        .with_words()
 }
 
 #[cfg(test)]

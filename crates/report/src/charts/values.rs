@@ -31,8 +31,24 @@ pub(crate) fn length(from: Nanos, below: Nanos) -> Text {
     }
 }
 
+/// A mark for the lengths in a bin: from zero to a height, which is said in words.
+pub(crate) fn bin(
+    [from, below]: [Nanos; 2],
+    height: f64,
+    words: impl Into<Text>,
+) -> Mark {
+    Mark::over(open_bin(from, below), [0.0, height]).says(length(from, below), words)
+}
+
+/// Lines at the lengths that are known, each with its name.
+pub(crate) fn rules<const N: usize>(
+    lengths: [(&'static str, Option<Nanos>); N],
+) -> impl Iterator<Item = Mark> {
+    lengths.into_iter().filter_map(|(name, length)| Some(rule(name, length?)))
+}
+
 /// A line at a length, with its name.
-pub(crate) fn rule(name: &'static str, length: Nanos) -> Mark {
+fn rule(name: &'static str, length: Nanos) -> Mark {
     let x = nanos(length);
     let words = text!("{} {}", name, number::duration(length));
     Mark::over([x, x], [f64::NEG_INFINITY, f64::INFINITY])

@@ -163,6 +163,11 @@ impl Panel {
         Self { x, y, ..Self::default() }
     }
 
+    /// Whether it has marks of this shape.
+    pub(crate) fn has(&self, shape: Shape) -> bool {
+        self.series.iter().any(|series| series.shape == shape)
+    }
+
     /// With a title, and its most important numbers.
     pub(crate) fn titled(self, title: impl Into<Text>, about: impl Into<Text>) -> Self {
         Self { title: title.into(), about: about.into(), ..self }
@@ -183,6 +188,31 @@ impl Panel {
         marks: impl IntoIterator<Item = Mark>,
     ) -> Self {
         self.series(Series::new(shape, tone, name, marks))
+    }
+
+    /// With a bar, made by `bar`, for each value in the band of its place; its label is that band's name.
+    pub(crate) fn bars(
+        self,
+        bar: fn(usize, f64) -> Mark,
+        tone: Tone,
+        name: impl Into<Text>,
+        values: impl IntoIterator<Item = Option<(f64, Text)>>,
+    ) -> Self {
+        let Scale::Bands(names) = &self.y.scale else { return self };
+        let values = values.into_iter().zip(names).enumerate();
+        let marks = values.filter_map(|(band, (value, label))| {
+            let (value, words) = value?;
+            Some(bar(band, value).says(label.clone(), words))
+        });
+        let marks = marks.collect();
+        self.series(Series { name: name.into(), shape: Shape::Box, tone, marks })
+    }
+
+    /// With the numbers of the last series beside its marks.
+    pub(crate) fn with_words(mut self) -> Self {
+        let marks = self.series.last_mut().into_iter().flat_map(|one| &mut one.marks);
+        marks.for_each(|mark| mark.beside = mark.value.clone());
+        self
     }
 
     /// With series of as many marks each, each of which begins where that of the series before ends: along

@@ -14,8 +14,6 @@ use crate::html::table;
 pub(crate) struct Blocks {
     /// The captions of its tables.
     captions: Vec<String>,
-    /// The number of its pictures.
-    figures: usize,
 }
 
 impl Blocks {
@@ -42,8 +40,7 @@ impl Blocks {
 
     /// A picture, whose numbers are also tables, in a fold.
     fn figure(&mut self, chart: &Chart) -> String {
-        self.figures += 1;
-        let svg = chart::embedded(chart, &format!("f{}", self.figures));
+        let svg = chart::embedded(chart);
         let numbers = numbers(chart);
         let numbers: Vec<&Content> =
             numbers.blocks.iter().map(|block| &block.content).collect();

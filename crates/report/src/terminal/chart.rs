@@ -4,8 +4,9 @@
 
 use units::printable;
 
-use crate::chart::axis::written;
+use crate::chart::plot::written;
 use crate::chart::scale::Ruler;
+use crate::chart::svg::whole;
 use crate::chart::{Along, panel_title, ruler};
 use crate::document::chart::{Chart, Mark, Panel, Scale, Shape, Tone};
 use crate::document::text::Text;
@@ -135,7 +136,7 @@ fn beside(panel: &Panel, band: usize, width: usize) -> String {
 
 /// The bars of a band.
 fn bar(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
-    let mut bar = vec![' '; column(x.range[1])];
+    let mut bar = vec![' '; whole(x.range[1])];
     for (series, mark) in boxes(panel).filter(|(_, mark)| is_in(mark, band)) {
         let tone = mark.tone.unwrap_or(Tone::Text);
         paint(&mut bar, mark.x.map(|place| x.at(place)), tone, series);
@@ -145,14 +146,14 @@ fn bar(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
 
 /// The intervals and points of a band. A point that is alone is as large as several in one place.
 fn strip(panel: &Panel, band: usize, x: Ruler) -> Vec<char> {
-    let mut strip = vec![' '; column(x.range[1])];
+    let mut strip = vec![' '; whole(x.range[1])];
     let last = strip.len().saturating_sub(1);
     for series in &panel.series {
         let is_rule = series.shape == Shape::Rule;
         let marks = || series.marks.iter().filter(|mark| is_rule || is_in(mark, band));
         let is_alone = marks().nth(1).is_none();
         for mark in marks() {
-            let [from, to] = mark.x.map(|at| column(x.at(at)).min(last));
+            let [from, to] = mark.x.map(|at| whole(x.at(at)).min(last));
             if is_rule {
                 strip[from] = '│';
             } else if series.shape == Shape::Whisker {
@@ -197,14 +198,8 @@ fn paint(bar: &mut [char], ends: [f64; 2], tone: Tone, series: usize) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few")]
-fn column(place: f64) -> usize {
-    place as usize
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
 fn eighths(part: f64) -> usize {
-    part.round().clamp(0.0, 8.0) as usize
+    whole(part.round().clamp(0.0, 8.0))
 }
 
 /// The key of stacked bars.

@@ -80,7 +80,7 @@ fn without_tracing() {
     let [short, long] = bars.as_slice() else { panic!("{svg}") };
     // There is a space of 0.6 after each bar.
     assert!(((long + 0.6) / (short + 0.6) - 3.46).abs() < 0.03, "{bars:?}");
-    assert!(svg.contains(">3.54 ms, 564 slices per second</text>"));
+    assert!(svg.contains(">3.54 ms, 564/s slices</text>"));
 }
 
 /// Check that periods without traced switches are hatched and idle ones are not drawn, that
