@@ -1,4 +1,4 @@
-//! The pictures of the README: drawn by noisefloor from stored recordings, committed, and checked.
+//! The pictures of documents: drawn by noisefloor from stored recordings, committed, and checked.
 
 use std::fs;
 use std::process::Command;
@@ -8,9 +8,11 @@ use crate::workspace::Workspace;
 use crate::{command, program};
 
 /// Recordings, and the pictures of them by name, each with its file; all below `docs/pictures/`.
-const PICTURES: [(&str, &str, &str); 2] = [
+const PICTURES: [(&str, &str, &str); 4] = [
     ("noise.json", "noise-over-time", "noise-over-time.svg"),
     ("noise.json", "lengths", "gap-lengths.svg"),
+    ("slices-6.1.json", "slices", "slices-6.1.svg"),
+    ("slices-6.12.json", "slices", "slices-6.12.svg"),
 ];
 /// Their folder.
 const FOLDER: &str = "docs/pictures";

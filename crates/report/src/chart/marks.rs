@@ -18,6 +18,8 @@ const STEPS: f64 = 8.0;
 const WARM: u64 = 12;
 /// The width of a character of a frame's name.
 const GLYPH: f64 = 7.83;
+/// The longest name in a tool-tip, which also has a number.
+const LABEL: usize = 300;
 /// A line with more points has no visible dots.
 const DOTS: usize = 80;
 
@@ -61,7 +63,7 @@ pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot<'_>, series: &Series) {
 /// The tool-tip of a mark.
 fn title(mark: &Mark) -> String {
     let colon = if mark.value.is_empty() { "" } else { ": " };
-    format!("{}{colon}{}", mark.label, mark.value)
+    format!("{}{colon}{}", cut(&mark.label.to_string(), LABEL), mark.value)
 }
 
 /// The attributes of a colour.

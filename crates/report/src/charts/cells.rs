@@ -79,12 +79,16 @@ fn figures(bar: &ChartBar<'_>, unit: Unit) -> Text {
     }
 }
 
-/// Short names of the kernels: their own names if the experiment gives them some, without the options
-/// that all of them have.
+/// Short names of the kernels: their own names if the experiment gives them some, without the source and
+/// the options that all builds have.
 fn kernels(all: Vec<&str>) -> Vec<String> {
     let own = |kernel: &str| kernel.rsplit_once(",name=").map(|(_, own)| own.to_owned());
     let parts = |kernel: &str| kernel.split(',').map(str::to_owned).collect::<Vec<_>>();
-    let is_common = |part: &String| all.iter().all(|kernel| parts(kernel).contains(part));
+    let builds: Vec<&str> =
+        all.iter().copied().filter(|kernel| kernel.contains(',')).collect();
+    let alike = if builds.len() > 1 { &builds } else { &all };
+    let is_common =
+        |part: &String| alike.iter().all(|kernel| parts(kernel).contains(part));
     let short = |kernel: &&str| {
         let rest = || parts(kernel).into_iter().filter(|part| !is_common(part));
         let rest = rest().collect::<Vec<_>>().join(",");
@@ -168,6 +172,9 @@ mod tests {
             ["1000", "500,NO_HZ=full"].map(|hz| format!("build:debian:6.1,lean,HZ={hz}"));
         let found = kernels(hz.iter().map(String::as_str).collect());
         assert_eq!(found, ["HZ=1000", "HZ=500,NO_HZ=full"]);
+        let mixed = [&["debian:6.1-cloud".to_owned()][..], &hz].concat();
+        let found = kernels(mixed.iter().map(String::as_str).collect());
+        assert_eq!(found, ["debian:6.1-cloud", "HZ=1000", "HZ=500,NO_HZ=full"]);
         let own = ["build:debian:6.1,lean,AUDIT=n,name=quiet", "build:debian:6.1,lean"];
         assert_eq!(kernels(own.to_vec()), ["quiet", "lean"]);
         assert_eq!(

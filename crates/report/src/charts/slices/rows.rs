@@ -44,7 +44,7 @@ pub(super) fn panel(
     let all = |name, shape, tone, of: &dyn Fn(usize) -> Vec<Mark>| {
         Series::new(shape, tone, name, (0..rows.rows.len()).flat_map(of))
     };
-    let flags = "the same, woke up and preempted";
+    let flags = "one that woke up and preempted";
     let quiet = "sleeper or other task";
     panel
         .titled(name.clone(), figures)
