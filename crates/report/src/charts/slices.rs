@@ -78,7 +78,11 @@ fn means(summary: &SlicesSummary) -> Panel {
         let mean = results.slice_ns.mean;
         let words = match (mean, results.switches_hz) {
             (Some(mean), rate) => {
-                text!("{}, {} slices", number::duration(mean), number::known(rate))
+                text!(
+                    "{}, {} slices",
+                    number::duration(mean),
+                    number::known(rate.map(number::rate))
+                )
             }
             (None, Some(_)) => "no slice ended".into(),
             (None, None) => "not measured".into(),
