@@ -4,6 +4,7 @@
 //! axes have the same title have one scale; a chart that gives each its own says by how much a panel is
 //! enlarged. Colours are in `style.css`: light and dark, and different for colour-blind people.
 
+pub(crate) mod axis;
 pub(crate) mod key;
 pub(crate) mod marks;
 pub(crate) mod numbers;
@@ -154,7 +155,7 @@ pub(crate) fn ruler(chart: &Chart, of: &Panel, along: Along) -> Ruler {
     let marks = panels.flat_map(|panel| panel.series.iter().flat_map(|one| &one.marks));
     let ruler = Ruler::of(own, marks.flat_map(|mark| along.part(mark)));
     let is_round = along == Along::Y || of.has(Shape::Whisker);
-    if is_round { ruler.rounded(own, plot::MOST) } else { ruler }
+    if is_round { ruler.rounded(own, axis::MOST) } else { ruler }
 }
 
 /// By how much a panel is larger than the smallest one of the same axes, in words.

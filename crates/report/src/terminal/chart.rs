@@ -4,7 +4,7 @@
 
 use units::printable;
 
-use crate::chart::plot::written;
+use crate::chart::axis::written;
 use crate::chart::scale::Ruler;
 use crate::chart::svg::whole;
 use crate::chart::{Along, panel_title, ruler};
