@@ -18,7 +18,8 @@ const WIDTH: usize = 72;
 /// The document as Markdown, at full size.
 pub fn markdown_text(document: &Document) -> String {
     let mut page = Page::default();
-    document.shown(Importance::Full).for_each(|content| page.content(content));
+    let contents = chart::with_simple(document.shown(Importance::Full).collect());
+    contents.into_iter().for_each(|content| page.content(content));
     page.text
 }
 
@@ -38,12 +39,7 @@ impl Page {
             Content::Paragraph(text) => self.block(&line(text)),
             Content::List(list) => self.list(list),
             Content::Table(table) => self.table(table),
-            Content::Chart(chart) => {
-                let picture = chart::lines(chart, WIDTH);
-                if !picture.is_empty() {
-                    self.block(&fenced("", &picture));
-                }
-            }
+            Content::Chart(chart) => self.block(&fenced("", &chart::lines(chart, WIDTH))),
             Content::Doubts(doubts) => {
                 self.heading("Doubts (reasons not to trust a number)");
                 self.items(Lead::Bullet, doubts.iter().map(|doubt| vec![line(doubt)]));

@@ -76,6 +76,7 @@ pub fn terminal_text(document: &Document, view: View) -> String {
 /// The same, in parts.
 pub fn terminal_parts(document: &Document, view: View) -> Vec<Part> {
     let shown: Vec<&Content> = document.shown(view.size).collect();
+    let shown = if view.has_pictures { chart::with_simple(shown) } else { shown };
     let is_chart =
         |content: Option<&&Content>| matches!(content, Some(Content::Chart(_)));
     let mut parts = Vec::new();

@@ -14,13 +14,16 @@ use crate::chart;
 use crate::chart::svg::checked::check_xml;
 use crate::comparisons::history::{HistoryEntry, HistoryReport, MetricHistory};
 use crate::comparisons::repeated::RepeatedRuns;
+use crate::document::Document;
 use crate::document::chart::Chart;
 use crate::example::cell::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
 use crate::example::sets::run_set;
 use crate::example::slices::{dense, holes, large, untraced, woken};
 use crate::example::{GUEST, facts};
+use crate::markdown::markdown_text;
 use crate::terminal::chart::lines;
 use crate::terminal::width::set_width;
+use crate::terminal::{View, terminal_text};
 
 type Bars<'a> = &'a [(&'a str, Option<f64>)];
 
@@ -303,6 +306,19 @@ fn all_are_complete() {
                 text.lines().all(|line| line.chars().count() <= width),
                 "{name}: {text}"
             );
+        }
+    }
+}
+
+/// Check that text has no heading above charts that it cannot draw.
+#[test]
+fn no_empty_section() {
+    let view = View { has_pictures: true, ..View::FULL };
+    for (name, is_drawn) in [("history", false), ("noise-6-lengths", true)] {
+        let chart = all().into_iter().find(|(other, _)| other == name).unwrap().1;
+        let section = Document::section("Pictures", Document::default().add(chart));
+        for text in [terminal_text(&section, view), markdown_text(&section)] {
+            assert_eq!(text.contains("Pictures"), is_drawn, "{text}");
         }
     }
 }

@@ -8,11 +8,13 @@ use crate::chart::axis::written;
 use crate::chart::scale::Ruler;
 use crate::chart::svg::whole;
 use crate::chart::{Along, panel_title, ruler};
+use crate::document::Content;
 use crate::document::chart::{Chart, Mark, Panel, Scale, Shape, Tone};
 use crate::document::text::Text;
 use crate::fitting::columns::{columns, cut};
 use crate::fitting::labels::cut_labels;
 use crate::terminal::paragraph::{folded_text, with_lead};
+use crate::terminal::width::WIDEST;
 
 /// The height of a histogram in lines, and the most lines of bars.
 const LINES: usize = 5;
@@ -43,6 +45,22 @@ pub fn ascii_for(drawn: char) -> Option<char> {
         '●' => 'O',
         _ => return None,
     })
+}
+
+/// The contents without the charts that are no simple ones, and without headings of such charts only.
+pub(crate) fn with_simple(contents: Vec<&Content>) -> Vec<&Content> {
+    let is_simple = |content: &&Content| {
+        let Content::Chart(chart) = content else { return None };
+        Some(!lines(chart, WIDEST).is_empty())
+    };
+    let is_shown = |at: usize| {
+        let Content::Heading(_) = contents[at] else {
+            return is_simple(&contents[at]).unwrap_or(true);
+        };
+        let below: Vec<bool> = contents[at + 1..].iter().map_while(is_simple).collect();
+        below.is_empty() || below.contains(&true)
+    };
+    (0..contents.len()).filter(|&at| is_shown(at)).map(|at| contents[at]).collect()
 }
 
 /// The chart in lines of at most `width` columns; empty if it is no simple one.
