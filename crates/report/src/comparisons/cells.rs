@@ -106,11 +106,22 @@ struct CellsJson<'a> {
     comparisons: Vec<With<'a, CellsComparison>>,
 }
 
+/// What identifies a cell, and nothing that depends on where it was run: the same comparison is the same
+/// text.
 #[derive(Serialize)]
 struct CellJson<'a> {
-    #[serde(flatten)]
-    cell: &'a Cell,
+    name: &'a str,
+    kernel: &'a str,
+    params: &'a str,
+    identity: &'a str,
     doubts: Vec<Doubt>,
+}
+
+impl<'a> CellJson<'a> {
+    fn of(cell: &'a Cell) -> Self {
+        let Cell { name, kernel, params, identity, .. } = cell;
+        Self { name, kernel, params, identity, doubts: cell_doubts(cell) }
+    }
 }
 
 /// The comparison as one JSON object.
@@ -118,8 +129,7 @@ struct CellJson<'a> {
 /// # Errors
 /// None that is known: all fields can be written.
 pub fn compared_cells_json(compared: &ComparedCells<'_>) -> serde_json::Result<String> {
-    let cells =
-        compared.cells.iter().map(|cell| CellJson { cell, doubts: cell_doubts(cell) });
+    let cells = compared.cells.iter().map(CellJson::of);
     let comparisons = numbered(compared.comparisons);
     object("comparison", CellsJson { cells: cells.collect(), comparisons })
 }
