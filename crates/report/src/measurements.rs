@@ -72,8 +72,10 @@ pub(crate) fn text_of(recording: &Recording) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{Content, Importance};
     use crate::example::{self, GUEST, METAL, MUTE, latency as latency_example};
     use crate::terminal::full_text;
+    use crate::terminal::paragraph::folded_text;
     use crate::terminal::width::{folded, set_width};
 
     fn all() -> Vec<Recording> {
@@ -105,6 +107,19 @@ mod tests {
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));
         all
+    }
+
+    /// Check that legends on the screen have at most two lines.
+    #[test]
+    fn short_legends() {
+        for recording in all() {
+            let document = recording_document(&recording, &Summary::of(&recording));
+            for content in document.shown(Importance::Screen) {
+                let Content::Table(table) = content else { continue };
+                let legend = folded_text("", &table.legend);
+                assert!(legend.lines().count() <= 2, "{legend}");
+            }
+        }
     }
 
     /// Check that no report is wider than the terminal or has trailing spaces, with one CPU or 101,

@@ -16,9 +16,11 @@ use crate::number;
 const FEW: u64 = 100;
 /// The width of a guest's name.
 const NAME: std::ops::RangeInclusive<usize> = 6..=28;
-const LEGEND: &str = "\"CPU\": time of all threads, as a share of one CPU; \"wakes/s\": wake-ups \
-    (voluntary context switches) per second and vCPU; \"in vCPUs\": those of the vCPUs' threads; \
-    \"each\": CPU time per wake-up; \"invol/s\": involuntary context switches; \"saves\": see below.";
+const LEGEND: &str = "\"wakes/s\": wake-ups per second and vCPU; \"in vCPUs\": those of vCPUs' \
+    threads; \"each\": CPU time per wake-up; \"saves\": see below.";
+/// What the legend does not say.
+const MORE: &str = "\"CPU\" is the time of all threads of the guest's process, as a share of one CPU. \
+    Wake-ups are voluntary context switches, and \"invol/s\" involuntary ones.";
 const ASSUMPTIONS: &str = "The saving assumes that the CPU time of an idle guest is proportional to \
     its wake-ups, and that these cost as much as now. It does not include the time of the host's \
     kernel outside of these processes, nor power.";
@@ -38,6 +40,7 @@ pub(crate) fn guests(spec: &GuestsSpec, summary: &GuestsSummary) -> Document {
         .add(table(summary, top).legend(legend(summary)))
         .add(saving(spec, summary))
         .add_full(summary.saving_ppm.map(|_| ASSUMPTIONS))
+        .add_full(MORE)
         .add_full(threads)
 }
 

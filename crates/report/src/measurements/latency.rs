@@ -18,6 +18,10 @@ use crate::measurements::ticks::words::cpus;
 use crate::measurements::worst::Worst;
 use crate::number;
 
+/// What the legend does not say.
+const MISSED: &str = "Each timer expiry is a sample. Missed ones are samples, too: they end with the same \
+    reading of the clock as the one before.";
+
 /// Of more CPUs than this, only [`WORST`] are listed.
 const LISTED: usize = 24;
 const WORST: usize = 16;
@@ -30,6 +34,7 @@ pub(crate) fn latency(
     Document::default()
         .add(title(spec, summary))
         .add(table(summary))
+        .add_full(MISSED)
         .add_full(slack(spec, summary))
         .add_full(idle_states(facts, summary))
         .add_full(low_resolution(facts))
@@ -80,9 +85,8 @@ fn table(summary: &LatencySummary) -> Table {
 fn legend(summary: &LatencySummary) -> Text {
     let clock = summary.cpus.iter().map(|cpu| cpu.clock_ns).max();
     text!(
-        "Each timer expiry is a sample: the time from the expiry until the thread has read the \
-         clock ({} of it). \"missed\": expiries while the thread was late for an earlier one; \
-         they are samples, too, and end with the same reading.",
+        "A sample: from a timer's expiry until the thread has read the clock ({} of it). \
+         \"missed\": expiries while the thread was late for an earlier one.",
         number::any(clock)
     )
 }

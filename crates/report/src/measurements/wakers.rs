@@ -13,16 +13,19 @@ use crate::number;
 
 /// The width of the name of a waker or a preempted thread.
 const PARTNER: std::ops::RangeInclusive<usize> = 6..=9;
-const LEGEND: &str = "\"run\": mean time from a wake-up until the thread sleeps again; \"CPU\": its \
-    share of one CPU's time; \"woken by\": the most frequent waker; \"preempts\": wake-ups per second \
-    that preempt a runnable thread; \"victim\": the thread preempted most often.";
+const LEGEND: &str = "\"run\": mean time from wake-up to sleep; \"preempts\": wake-ups per second \
+    that preempt a thread, mostly the \"victim\".";
+/// What the legend does not say.
+const MORE: &str = "\"CPU\" is the thread's share of one CPU's time, and \"woken by\" its most frequent \
+    waker. Only wake-ups that preempt a runnable thread count.";
 
 pub(crate) fn wakers(spec: &WakersSpec, summary: &WakersSummary) -> Document {
     let document = Document::from(title(spec, summary));
     match summary.threads.is_empty() {
         true => document,
         false => {
-            document.add(table(summary).legend(legend(summary))).lines(findings(summary))
+            let table = table(summary).legend(legend(summary));
+            document.add(table).lines(findings(summary)).add_full(MORE)
         }
     }
 }
