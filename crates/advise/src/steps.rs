@@ -7,7 +7,7 @@ use summary::{CheckSummary, Group, LossCategory, Verdict};
 use units::{Nanos, Ppm};
 
 use crate::finding::{Action, Finding, When};
-use crate::rules::{findings, keep_programs_off};
+use crate::rules::keep_programs_off;
 
 /// What addresses less of the lost time is no step: the difference would not be noticed beside the
 /// variation between two runs.
@@ -54,9 +54,9 @@ pub enum Step {
     },
 }
 
-/// What can be done, first what gains most. Of two actions that avoid the same loss, the one that
+/// What can be done according to these findings, first what gains most. Of two actions that avoid the same loss, the one that
 /// needs no boot.
-pub fn steps(facts: &Facts, summary: &CheckSummary) -> Vec<Step> {
+pub fn steps(facts: &Facts, summary: &CheckSummary, found: &[Finding]) -> Vec<Step> {
     let verdict = &summary.verdict;
     let is_root = facts.security.uid.get() == Some(&0);
     let traces = verdict.split.is_none() && !is_root && verdict.cpus > 0;
@@ -65,8 +65,7 @@ pub fn steps(facts: &Facts, summary: &CheckSummary) -> Vec<Step> {
         let gain = gain(&action, verdict);
         (action, gain)
     });
-    let found = findings(facts, summary).into_iter();
-    let found = found.filter_map(|found| Some((found.action?, found.gain)));
+    let found = found.iter().filter_map(|one| Some((one.action.clone()?, one.gain)));
     let mut actions: Vec<(Action, Option<Ppm>)> = Vec::new();
     for (action, gain) in partition.into_iter().chain(found) {
         let part = Part::of(&action);
@@ -143,6 +142,7 @@ mod tests {
     use units::{Cpu, CpuSet};
 
     use super::*;
+    use crate::rules::findings;
     use crate::rules::tests::golden;
 
     fn part(verdict: &Verdict, millis: u64) -> TimePart {
@@ -214,7 +214,8 @@ mod tests {
                 Some((Part::of(&action)?, gain.map(|gain| (gain.get() / 1e4).round())))
             }
         };
-        steps(facts, summary).into_iter().map(gain).collect()
+        let found = findings(facts, summary);
+        steps(facts, summary, &found).into_iter().map(gain).collect()
     }
 
     /// Check that what gains most is first, and what gains less than a hundredth is left out.
@@ -262,7 +263,9 @@ mod tests {
         let of = |partitions: serde_json::Value| {
             let none = ("tick", "nohz_full", json!(""));
             let facts = facts(0, &[("cgroup", "partitions", partitions), none]);
-            steps(&facts, &traced(50, 0, 0)).iter().find_map(cpu)
+            let summary = traced(50, 0, 0);
+            let found = findings(&facts, &summary);
+            steps(&facts, &summary, &found).iter().find_map(cpu)
         };
         let worst = summary(&golden()).noise.by_loss()[0].cpu;
         assert_eq!(of(json!("/sys/fs/cgroup")), Some(worst.into()));

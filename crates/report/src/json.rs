@@ -72,7 +72,7 @@ pub fn json(
     with_series: bool,
 ) -> serde_json::Result<String> {
     let findings = if let Summary::Check(check) = summary {
-        Some(findings(&recording.facts, check))
+        Some(findings(&recording.facts, advise::findings(&recording.facts, check)))
     } else {
         None
     };

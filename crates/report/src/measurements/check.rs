@@ -11,6 +11,7 @@ pub(crate) mod measured;
 pub(crate) mod sources;
 pub(crate) mod verdict;
 
+use advise::Finding;
 use facts::Facts;
 use recording::{CheckSeries, CheckSpec, Doubt, Recording};
 use summary::CheckSummary;
@@ -48,7 +49,8 @@ pub(crate) fn check(
     summary: &CheckSummary,
 ) -> Document {
     let (facts, is_measured) = (&recording.facts, summary.verdict.cpus > 0);
-    let actions = actions(facts, summary);
+    let found = advise::findings(facts, summary);
+    let actions = actions(facts, summary, &found);
     let split = summary.verdict.split.as_ref();
     let full = Document::from(verdict(&summary.verdict))
         .add_full(details(&summary.verdict))
@@ -59,7 +61,7 @@ pub(crate) fn check(
         .add(is_measured.then(|| to_do(summary, &actions)))
         .add_full(machine(recording, summary))
         .add_full(sources(&summary.verdict, &summary.noise))
-        .add_full(all_findings(facts, summary));
+        .add_full(all_findings(facts, found));
     let screens = ON_SCREEN.map(|(sources, most)| {
         let listed = &actions[..most.min(actions.len())];
         screen(recording, spec, series, summary, sources, listed)
@@ -120,12 +122,12 @@ fn kind_of_doubt(doubt: &Doubt) -> Option<String> {
 }
 
 /// Findings, each with the next command to run.
-fn all_findings(facts: &Facts, summary: &CheckSummary) -> Document {
+fn all_findings(facts: &Facts, found: Vec<Finding>) -> Document {
     let item = |finding: FindingText| {
         let action = finding.action.map(|action| action.text);
         Item::new(finding.text).and(action).command(finding.next)
     };
-    let findings = findings(facts, summary).into_iter().map(item);
+    let findings = findings(facts, found).into_iter().map(item);
     Document::section(
         "Findings, each with the next command to run",
         List::numbered(findings),

@@ -1,6 +1,6 @@
 //! What to do about lost time, first what gains most; and the same about what was found.
 
-use advise::{Action, Step, When, steps};
+use advise::{Action, Finding, Step, When, steps};
 use facts::Facts;
 use summary::{CheckSummary, Verdict};
 use units::Nanos;
@@ -19,9 +19,13 @@ const NO_PARTITION: &str = "Other programs took most of the lost time, and no se
     machine is known to keep them off: end them.";
 
 /// The actions, first what gains most.
-pub(crate) fn actions(facts: &Facts, summary: &CheckSummary) -> Vec<Item> {
+pub(crate) fn actions(
+    facts: &Facts,
+    summary: &CheckSummary,
+    found: &[Finding],
+) -> Vec<Item> {
     let tool = facts.boot.changed_with.get().map_or("", String::as_str);
-    steps(facts, summary).iter().map(|step| item(step, tool)).collect()
+    steps(facts, summary, found).iter().map(|step| item(step, tool)).collect()
 }
 
 /// A list of these; or a sentence that there are none.

@@ -1,10 +1,10 @@
 //! The findings of `check` in words: what was found, what can be done and when.
 
-use advise::{Action, CpuLoss, Rule, When};
+use advise::{Action, CpuLoss, Finding, Rule, When};
 use facts::{Facts, Inert};
 use recording::StealClock;
 use serde::{Serialize, Serializer};
-use summary::{CheckSummary, LineSummary, TickMeaning, TickVerdict};
+use summary::{LineSummary, TickMeaning, TickVerdict};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::document::text::{Text, text};
@@ -39,17 +39,17 @@ fn as_string<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Erro
     serializer.collect_str(text)
 }
 
-/// The findings about a machine, with their text.
-pub(crate) fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<FindingText> {
+/// The findings about a machine with these facts, with their text.
+pub(crate) fn findings(facts: &Facts, found: Vec<Finding>) -> Vec<FindingText> {
     let action =
         |action: Action| ActionText { when: action.when(), text: sentence(&action) };
-    let render = |found: advise::Finding| FindingText {
+    let render = |found: Finding| FindingText {
         text: sentences(facts, &found.rule),
         action: found.action.map(action),
         rule: found.rule,
         next: found.next,
     };
-    advise::findings(facts, summary).into_iter().map(render).collect()
+    found.into_iter().map(render).collect()
 }
 
 fn sentences(facts: &Facts, rule: &Rule) -> Text {
@@ -173,13 +173,15 @@ fn rates(when: &str, facts: &Facts, verdicts: &[TickVerdict]) -> Text {
 #[cfg(test)]
 pub(crate) mod tests {
     use recording::Body;
+    use summary::CheckSummary;
 
     use super::*;
     use crate::example::{self, GUEST, METAL, MUTE};
 
     fn found(recording: &recording::Recording) -> Vec<FindingText> {
         let Body::Check { series, .. } = &recording.body else { return Vec::new() };
-        findings(&recording.facts, &CheckSummary::of(series))
+        let found = advise::findings(&recording.facts, &CheckSummary::of(series));
+        findings(&recording.facts, found)
     }
 
     pub(crate) fn finding(recording: &recording::Recording, code: &str) -> String {
