@@ -14,7 +14,6 @@ use crate::document::text::Text;
 use crate::fitting::columns::{columns, cut};
 use crate::fitting::labels::cut_labels;
 use crate::terminal::paragraph::{folded_text, with_lead};
-use crate::terminal::width::WIDEST;
 
 /// The height of a histogram in lines, and the most lines of bars.
 const LINES: usize = 5;
@@ -51,7 +50,7 @@ pub fn ascii_for(drawn: char) -> Option<char> {
 pub(crate) fn with_simple(contents: Vec<&Content>) -> Vec<&Content> {
     let is_simple = |content: &&Content| {
         let Content::Chart(chart) = content else { return None };
-        Some(!lines(chart, WIDEST).is_empty())
+        Some(chart.panels.iter().any(self::is_simple))
     };
     let is_shown = |at: usize| {
         let Content::Heading(_) = contents[at] else {
@@ -65,33 +64,36 @@ pub(crate) fn with_simple(contents: Vec<&Content>) -> Vec<&Content> {
 
 /// The chart in lines of at most `width` columns; empty if it is no simple one.
 pub(crate) fn lines(chart: &Chart, width: usize) -> String {
-    let drawn = chart.panels.iter().filter_map(|panel| {
-        let lines = self::panel(chart, panel, width)?;
+    let simple = chart.panels.iter().filter(|panel| is_simple(panel));
+    let drawn = simple.map(|panel| {
         let title = panel_title(chart, panel);
         let title =
             if title.is_empty() { title.to_string() } else { folded_text("  ", &title) };
-        Some(title + &lines)
+        title + &self::panel(chart, panel, width)
     });
     let drawn: String = drawn.collect();
     if drawn.is_empty() { drawn } else { folded_text("", &chart.title) + &drawn }
 }
 
-/// `None` for a panel with lines or tasks.
-fn panel(chart: &Chart, panel: &Panel, width: usize) -> Option<String> {
+/// Whether text can draw it: no panel with lines, shades or tasks, and none without marks.
+fn is_simple(panel: &Panel) -> bool {
     use Shape::{Box, Point, Rule, Whisker};
-    let is_simple = panel.series.iter().all(|series| {
+    let is_drawn = panel.series.iter().all(|series| {
         matches!(series.shape, Box | Rule | Whisker | Point)
             && !matches!(series.tone, Tone::Shade(_))
     });
-    let has_marks = panel.series.iter().any(|series| !series.marks.is_empty());
+    is_drawn
+        && match &panel.y.scale {
+            Scale::Bands(_) => panel.series.iter().any(|series| !series.marks.is_empty()),
+            Scale::Linear | Scale::Log => has_boxes(panel),
+        }
+}
+
+/// The lines of a simple panel.
+fn panel(chart: &Chart, panel: &Panel, width: usize) -> String {
     match &panel.y.scale {
-        Scale::Bands(names) if is_simple && has_marks => {
-            Some(bands(chart, panel, names, width))
-        }
-        Scale::Linear | Scale::Log if is_simple && has_boxes(panel) => {
-            Some(histogram(chart, panel, width))
-        }
-        Scale::Bands(_) | Scale::Linear | Scale::Log => None,
+        Scale::Bands(names) => bands(chart, panel, names, width),
+        Scale::Linear | Scale::Log => histogram(chart, panel, width),
     }
 }
 
