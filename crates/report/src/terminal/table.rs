@@ -2,6 +2,8 @@
 //! lines of its own, names are cut, the space between columns is halved, and at last the table is
 //! divided into as few blocks of columns as possible, each with the columns that name the row.
 
+use std::cell::LazyCell;
+
 use units::printable;
 
 use crate::document::table::{Cell, Column, Fit, Side, Table};
@@ -22,6 +24,9 @@ const BAR: usize = 12;
 /// Parts of a bar's last character, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
+/// The excess of a table that fits in one block.
+const FITS: (usize, usize) = (0, 1);
+
 /// How a table is written.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
@@ -40,6 +45,8 @@ struct Strings {
     sides: Vec<Side>,
     heads: Vec<Vec<String>>,
     rows: Vec<Line>,
+    /// The width of each column.
+    widths: Vec<usize>,
     space: usize,
     /// The number of columns that name a row.
     keys: usize,
@@ -67,10 +74,14 @@ pub(crate) fn table(table: &Table, width: usize) -> String {
 
 fn fitted(table: &Table, width: usize) -> String {
     let shapes = shapes(table);
-    let mut strings = shapes.iter().map(|shape| Strings::of(table, *shape, width));
-    let last = strings.clone().next_back();
-    let least = last.as_ref().map(|last| last.excess(width));
-    let strings = strings.find(|strings| Some(strings.excess(width)) <= least).or(last);
+    let of = |shape: &Shape| Strings::of(table, *shape, width);
+    // Most tables fit whole, and need no comparison with the narrowest shape.
+    let least = LazyCell::new(|| shapes.last().map(|shape| of(shape).excess(width)));
+    let mut strings = shapes.iter().map(of);
+    let strings = strings.find(|strings| {
+        let excess = strings.excess(width);
+        excess == FITS || Some(excess) <= *least
+    });
     strings.map_or_else(String::new, |strings| strings.text(width))
 }
 
@@ -134,14 +145,18 @@ impl Strings {
             rows.extend(margin.cloned().map(Line::Margin));
         }
         let keys = keys(table).saturating_sub(usize::from(shape.is_grouped)).max(1);
-        let mut strings = Self { sides, heads, rows, space: shape.space, keys };
+        let widths = Vec::new();
+        let mut strings = Self { sides, heads, rows, widths, space: shape.space, keys };
+        strings.measure();
         if table.columns.iter().any(|column| column.fit == Fit::Fold) {
             strings.fold_last(width);
+            strings.measure();
         }
         strings
     }
 
-    fn widths(&self) -> Vec<usize> {
+    /// Finds the width of each column.
+    fn measure(&mut self) {
         let rows = self.rows.iter().filter_map(|line| match line {
             Line::Row(row) => Some(row),
             Line::Group(_) | Line::Margin(_) => None,
@@ -152,19 +167,20 @@ impl Strings {
                 *width = width_of(cell).max(*width);
             }
         }
-        widths
+        self.widths = widths;
     }
 
-    fn width_of(&self, widths: &[usize]) -> usize {
-        let cells: usize = widths.iter().map(|width| width + self.space).sum();
-        (INDENT + cells).saturating_sub(self.space)
+    /// The width of these columns together.
+    fn width_of(&self, columns: impl IntoIterator<Item = usize>) -> usize {
+        let cells = columns.into_iter().map(|at| self.widths[at] + self.space);
+        (INDENT + cells.sum::<usize>()).saturating_sub(self.space)
     }
 
     /// Breaks the cells of the last column, so that the table fits; their other lines are rows.
     fn fold_last(&mut self, width: usize) {
         let last = self.sides.len().saturating_sub(1);
-        let before = &self.widths()[..last];
-        let room = width.saturating_sub(self.width_of(before) + self.space).max(FOLDED);
+        let before = self.width_of(0..last);
+        let room = width.saturating_sub(before + self.space).max(FOLDED);
         let mut rows = Vec::new();
         for line in self.rows.drain(..) {
             let Line::Row(mut row) = line else {
@@ -188,38 +204,30 @@ impl Strings {
 
     /// The lines, in as few blocks of columns as fit the width.
     fn text(&self, width: usize) -> String {
-        let (widths, blocks) = (self.widths(), self.blocks(width));
-        let blocks = blocks.iter().map(|block| self.block(block, &widths, width));
+        let blocks = self.blocks(width);
+        let blocks = blocks.iter().map(|block| self.block(block, width));
         blocks.collect::<Vec<_>>().join("\n").replace(FIXED, " ")
     }
 
     /// By how much the widest block exceeds the width, and the number of blocks.
     fn excess(&self, width: usize) -> (usize, usize) {
-        let (widths, blocks) = (self.widths(), self.blocks(width));
-        let of = |block: &Vec<usize>| {
-            let widths: Vec<usize> = block.iter().map(|&at| widths[at]).collect();
-            self.width_of(&widths)
-        };
-        let widest = blocks.iter().map(of).max().unwrap_or(0);
-        (widest.saturating_sub(width), blocks.len())
+        let blocks = self.blocks(width);
+        let widths = blocks.iter().map(|block| self.width_of(block.iter().copied()));
+        (widths.max().unwrap_or(0).saturating_sub(width), blocks.len())
     }
 
     /// The columns of each block.
     fn blocks(&self, width: usize) -> Vec<Vec<usize>> {
-        let widths = self.widths();
-        let all: Vec<usize> = (0..widths.len()).collect();
-        let wide = |columns: &[usize]| {
-            let widths: Vec<usize> = columns.iter().map(|&at| widths[at]).collect();
-            self.width_of(&widths)
-        };
-        if wide(&all) <= width {
+        let all: Vec<usize> = (0..self.widths.len()).collect();
+        let fits = |columns: &[usize]| self.width_of(columns.iter().copied()) <= width;
+        if fits(&all) {
             return vec![all];
         }
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         let (keys, others) = all.split_at(self.keys.min(all.len()));
         for &column in others {
             match blocks.last_mut() {
-                Some(block) if wide(&[&block[..], &[column]].concat()) <= width => {
+                Some(block) if fits(&[&block[..], &[column]].concat()) => {
                     block.push(column);
                 }
                 _ => blocks.push([keys, &[column]].concat()),
@@ -228,12 +236,12 @@ impl Strings {
         blocks
     }
 
-    fn block(&self, shown: &[usize], widths: &[usize], width: usize) -> String {
+    fn block(&self, shown: &[usize], width: usize) -> String {
         let line = |cells: &[String]| {
             let mut line = " ".repeat(INDENT);
             for &at in shown {
                 let Some(cell) = cells.get(at) else { continue };
-                line.push_str(&aligned(cell, widths[at], self.sides[at]));
+                line.push_str(&aligned(cell, self.widths[at], self.sides[at]));
                 line.push_str(&" ".repeat(self.space));
             }
             line.trim_end().to_owned()
