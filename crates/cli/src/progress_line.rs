@@ -23,6 +23,11 @@ impl ProgressLine {
         self.is_shown
     }
 
+    /// Whether standard error is a terminal, and messages are not suppressed.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_heard
+    }
+
     /// Replaces the text of the line.
     pub(crate) fn draw(&mut self, text: &str) {
         if self.is_shown {

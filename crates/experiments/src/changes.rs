@@ -17,7 +17,7 @@ use crate::table::{
 };
 
 /// The keys, for messages.
-const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, \
+const KEYS: &str = "seconds, duration, repeats, phases, variations, mode, machine, cpu, cpus, \
                     memory_mib, append, calls_repeats, workload, boot, setting, step";
 
 /// The key that selects a step.
@@ -36,6 +36,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError>
         "duration" => set_duration(table, &value.parse()?)?,
         "repeats" => table.repeats = value.parse()?,
         "phases" => table.phases = value.parse()?,
+        "variations" => table.variations = Some(value.parse()?),
         "mode" => table.mode = value.parse()?,
         "machine" => set_machine(table, value.parse()?),
         "cpu" => set_cpu(table, value.parse()?),

@@ -152,6 +152,13 @@ pub enum EntryError {
     /// Not a whole number from the second to the third.
     #[error("'{0}' is not a number from {1} to {2}")]
     Number(String, u32, u32),
+    /// Not a number of variations, and not a share.
+    #[error(
+        "'{}' is not a number of variations: write a number from 1 to 64, or the largest ± as a \
+         share of the mean, as 1%",
+        .0.escape_debug()
+    )]
+    Variations(String),
     /// Not a mode.
     #[error("'{}' is no mode: exact or timed", .0.escape_debug())]
     Mode(String),

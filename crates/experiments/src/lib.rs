@@ -42,4 +42,5 @@ pub use plan::CellPlan;
 pub use plan::program::{
     FileContents, GuestFile, ProgramFiles, guest_path, is_owned_path,
 };
+pub use plan::variations::Variations;
 pub use program_request::ProgramRequest;

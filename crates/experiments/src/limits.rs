@@ -82,10 +82,10 @@ impl Limits {
         let mut violated = Vec::new();
         let mut held = 0;
         for rule in &self.rules {
-            for (cell, value) in rule.values(measured)? {
+            for (cell, metric) in rule.metrics(measured)? {
                 held += 1;
-                let limit = rule.violated_by(cell, value);
-                if !rule.condition.holds(value) && !violated.contains(&limit) {
+                let limit = rule.violated_by(cell, metric);
+                if !rule.condition.may_hold(metric) && !violated.contains(&limit) {
                     violated.push(limit);
                 }
             }
@@ -129,25 +129,25 @@ impl Limits {
 }
 
 impl Rule {
-    /// The values of the metric in its cells.
-    fn values<'a>(
+    /// The metric in each of its cells.
+    fn metrics<'a>(
         &self,
         measured: &'a [Measured],
-    ) -> Result<Vec<(&'a Measured, f64)>, Error> {
-        let mut values = Vec::new();
+    ) -> Result<Vec<(&'a Measured, &'a Metric)>, Error> {
+        let mut metrics = Vec::new();
         let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
         for cell in &cells {
             let found = cell.metrics.iter().find(|metric| metric.key == self.metric);
             match found {
-                Some(metric) => values.push((*cell, metric.value)),
+                Some(metric) => metrics.push((*cell, metric)),
                 None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
                 None => {}
             }
         }
-        if values.is_empty() && !cells.is_empty() {
+        if metrics.is_empty() && !cells.is_empty() {
             return Err(self.none_has_it(&cells));
         }
-        Ok(values)
+        Ok(metrics)
     }
 
     fn is_for(&self, cell: &Measured) -> bool {
@@ -174,12 +174,13 @@ impl Rule {
         Error::NoMetric(place, cells.into(), metric, known.into())
     }
 
-    fn violated_by(&self, cell: &Measured, value: f64) -> ViolatedLimit {
+    fn violated_by(&self, cell: &Measured, metric: &Metric) -> ViolatedLimit {
         ViolatedLimit {
             kernel: cell.kernel.clone(),
             cell: cell.cell.clone(),
             metric: self.metric.clone(),
-            value,
+            value: metric.value,
+            within: metric.varied.map(|varied| varied.within),
             limit: self.condition.to_string(),
             place: self.place.to_string(),
         }

@@ -24,6 +24,11 @@ pub struct Machine {
     pub memory_mib: u32,
 }
 
+impl Machine {
+    /// The most memory of a guest, in MiB.
+    pub const MEMORY_MAX_MIB: u32 = 4096;
+}
+
 impl Default for Machine {
     /// The machine of an experiment that does not specify it.
     fn default() -> Self {

@@ -5,6 +5,7 @@
 
 pub(crate) mod combination;
 pub(crate) mod program;
+pub(crate) mod variations;
 mod workload;
 
 use recording::{BackgroundLoad, GuestSetting, Mode, Phases, Source as Watch, Spec};
@@ -12,6 +13,7 @@ use units::Nanos;
 
 use self::combination::Combination;
 use self::program::ProgramFiles;
+use self::variations::Variations;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::table::Table;
@@ -25,7 +27,7 @@ const PHASE_EVERY: Nanos = Nanos::from_millis(20);
 const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
 /// The plan of one guest run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CellPlan {
     /// The cell's name: the names of its boot row, setting row and workload.
     pub name: String,
@@ -49,6 +51,8 @@ pub struct CellPlan {
     pub workload: String,
     /// The mode of guest time.
     pub mode: Mode,
+    /// How many variations of the cell are run.
+    pub variations: Variations,
     /// Which repeat of the same cell this is, from 1.
     pub repeat: u32,
 }
@@ -88,6 +92,7 @@ fn plan(
         machine,
         settings: settings(rows),
         background: work.background,
+        variations: variations(table, &work.spec),
         spec: work.spec,
         files: work
             .files
@@ -106,6 +111,16 @@ fn phases(table: &Table) -> Option<Phases> {
         every_ns: PHASE_EVERY,
         step_ns: PHASE_STEP,
     })
+}
+
+/// The variations of a cell. In real time each repeat is another one.
+fn variations(table: &Table, spec: &Spec) -> Variations {
+    match (table.mode.0, table.variations, spec) {
+        (Mode::Timed, _, _) => Variations::Exactly(1),
+        (Mode::Exact, Some(variations), _) => variations,
+        (Mode::Exact, None, Spec::Program(_)) => Variations::Usual,
+        (Mode::Exact, None, _) => Variations::Exactly(1),
+    }
 }
 
 /// The machine of the boot row, else that of the experiment.

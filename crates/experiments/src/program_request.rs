@@ -94,6 +94,7 @@ pub(crate) fn program_table(
         mode: ModeWord::default(),
         repeats: Repeats::of::<1>(),
         phases: PhaseCount::of::<1>(),
+        variations: None,
         machine,
         boot: vec![spanned(boot)],
         setting: vec![spanned(SettingRow::default())],

@@ -12,6 +12,7 @@ pub(crate) mod program;
 pub(crate) mod sequence;
 pub(crate) mod source;
 pub(crate) mod step;
+mod variations;
 
 use std::str::FromStr;
 
@@ -21,7 +22,8 @@ use toml::Spanned;
 
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
-use crate::machine::MachineKind;
+use crate::machine::{Machine, MachineKind};
+use crate::plan::variations::Variations;
 use crate::table::condition::Condition;
 use crate::table::entry::{
     CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
@@ -38,7 +40,7 @@ use crate::table::step::StepRow;
 pub(crate) type Cpus = Number<1, 8>;
 /// A guest's memory, in MiB. With less, Debian's smallest kernels end without output (64) or panic
 /// for lack of memory (72).
-pub(crate) type MemoryMib = Number<80, 4096>;
+pub(crate) type MemoryMib = Number<80, { Machine::MEMORY_MAX_MIB }>;
 /// The number of a cell's repeats.
 pub(crate) type Repeats = Number<1, 1000>;
 /// The number of a cell's phases.
@@ -60,6 +62,7 @@ pub(crate) struct Table {
     pub(crate) repeats: Repeats,
     #[serde(default = "eight")]
     pub(crate) phases: PhaseCount,
+    pub(crate) variations: Option<Variations>,
     #[serde(default)]
     pub(crate) machine: MachineRow,
     #[serde(default)]

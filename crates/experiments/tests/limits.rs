@@ -29,6 +29,7 @@ fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
         cpu: None,
         value,
         tolerance: 0.0,
+        varied: None,
         about,
     });
     Measured { kernel: kernel.into(), cell: cell.into(), metrics: metrics.collect() }

@@ -13,3 +13,4 @@ mod results;
 pub(crate) mod run;
 mod scheduler;
 mod symbols;
+mod variations;

@@ -22,7 +22,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use experiments::{FileContents, GuestFile, ProgramFiles};
+use experiments::{FileContents, GuestFile, Machine, ProgramFiles};
 use kernels::checksum;
 use recording::ProgramSpec;
 
@@ -33,8 +33,8 @@ use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
 use crate::packing::tree::refuse_size;
 
-/// The largest guest, in MiB (experiments/src/table.rs).
-const MEMORY_MAX: u64 = 4096;
+/// The largest guest, in MiB.
+const MEMORY_MAX: u64 = Machine::MEMORY_MAX_MIB as u64;
 /// What a guest needs beside the files, in MiB: the smallest kernels boot with 80, and a guest
 /// that can grow has what others have.
 const LEAST: u64 = 80;

@@ -38,6 +38,24 @@ pub struct Cell {
     pub identity: String,
     /// Whether the result is from the cache.
     pub cached: bool,
+    /// The result; with several variations, that of the first one that has one.
+    #[serde(skip)]
+    pub ending: Ending,
+    /// The other variations, in their order.
+    #[serde(skip)]
+    pub variations: Vec<Variation>,
+}
+
+/// A further run of a cell, in which inputs that should not matter differ from those of its first
+/// run. By itself it is as exact as that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Variation {
+    /// Its number; the cell's first run is number 1.
+    pub number: u32,
+    /// The hash of everything that its result depends on, in hexadecimal.
+    pub identity: String,
+    /// Whether the result is from the cache.
+    pub cached: bool,
     /// The result.
     #[serde(skip)]
     pub ending: Ending,
@@ -84,7 +102,7 @@ pub enum Mode {
     Timed,
 }
 
-/// The result of a cell.
+/// The result of a guest's run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
     /// The guest sent an answer.

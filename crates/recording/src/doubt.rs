@@ -87,6 +87,8 @@ pub enum Code {
     Imprecise,
     /// A measured CPU was offline for a time.
     Offline,
+    /// A variation of a cell was lost: its mean is that of the others.
+    VariationLost,
     /// The measurement ended before it had a value.
     NothingMeasured,
     /// A doubt of a later version.
@@ -133,6 +135,7 @@ impl Doubt {
                 | Code::NotRepeated
                 | Code::Emulated
                 | Code::NothingMeasured
+                | Code::VariationLost
         )
     }
 }

@@ -28,6 +28,7 @@ pub use blame::{
 };
 pub use cell::{
     Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,
+    Variation,
 };
 pub use counts::{
     Counts, CpuCounts, GroupCounts, Interruption, Level, PhaseCounts, Values,

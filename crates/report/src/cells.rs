@@ -18,6 +18,7 @@ pub(crate) mod table;
 pub(crate) mod ticks;
 pub(crate) mod traced;
 pub(crate) mod trim;
+pub(crate) mod variations;
 
 use recording::{Cell, Ending, Mode};
 use summary::{CellSummary, TrimSeries};
@@ -28,6 +29,7 @@ use crate::cells::labelled::{Cells, LabelledCell};
 use crate::cells::legend::legend;
 use crate::cells::made_with::made_with;
 use crate::cells::table::rows;
+use crate::cells::variations::variations;
 use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
@@ -53,6 +55,7 @@ pub fn cells_document(cells: &Cells<'_>) -> Document {
         .add(legend(&of_legend(&named, cells.series)))
         .add_full(cells.made_with.map(made_with))
         .add(sections)
+        .add(variations(&named))
         .add_full(units(&named))
         .add(end(cells, &names, true))
         .titled(format!("noisefloor lab, {}", cells.experiment))

@@ -28,6 +28,7 @@ mod relative;
 mod run_spread;
 mod unit;
 mod values;
+mod variations;
 
 pub use ablation::{
     Ablation, Contribution, Ended, OptionChange, OptionsChange, Tested, Unexplained,
@@ -53,3 +54,4 @@ pub use relative::relative;
 pub use run_spread::RunSpread;
 pub use unit::{Better, Unit};
 pub use values::Spread;
+pub use variations::VariedMean;

@@ -15,6 +15,7 @@ use crate::cell::nohz_cost::NohzCost;
 use crate::cell::program_cost::ProgramCost;
 use crate::cell::slices_cost::SlicesCost;
 use crate::cell::tick_cost::TickCost;
+use crate::cell::variation::answers;
 use crate::summary::Summary;
 
 pub(crate) mod added;
@@ -33,6 +34,7 @@ pub(crate) mod sleepers_cost;
 pub(crate) mod slices_cost;
 pub(crate) mod tick_cost;
 pub(crate) mod trim;
+pub(crate) mod variation;
 
 /// The answer of the guest; `None` for a lost cell.
 pub fn answer(cell: &Cell) -> Option<&Answer> {
@@ -71,17 +73,32 @@ pub enum CellSummary {
 }
 
 impl CellSummary {
-    /// Summarizes a cell; `None` for a lost one.
+    /// Summarizes a cell; `None` for a lost one. The numbers of a program are the means of all
+    /// variations, others are those of the first one.
+    pub fn of(cell: &Cell) -> Option<Self> {
+        let mut runs = answers(cell).map(|answer| Self::of_answer(answer, cell.mode));
+        match runs.next()? {
+            Self::ProgramCost(first) => {
+                let others = runs.filter_map(|run| match run {
+                    Self::ProgramCost(cost) => Some(cost),
+                    _ => None,
+                });
+                Some(Self::ProgramCost(first.averaged_with(&others.collect::<Vec<_>>())))
+            }
+            first => Some(first),
+        }
+    }
+
+    /// Summarizes the answer of one guest.
     ///
     /// CPUs share the clock of exact mode, so with several of them only the counter has the
     /// instructions of each. Without counts, the summary is the ordinary one of the measurement.
-    pub fn of(cell: &Cell) -> Option<Self> {
-        let answer = answer(cell)?;
-        let exact = match cell.mode {
+    pub(crate) fn of_answer(answer: &Answer, mode: Mode) -> Self {
+        let exact = match mode {
             Mode::Exact => Self::exact(answer),
             Mode::Timed => None,
         };
-        exact.or_else(|| Some(Self::Measured(Summary::of(&answer.recording))))
+        exact.unwrap_or_else(|| Self::Measured(Summary::of(&answer.recording)))
     }
 
     #[expect(

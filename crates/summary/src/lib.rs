@@ -63,6 +63,7 @@ pub use cell::tick_cost::TickCost;
 pub use cell::trim::{
     Trim, TrimCall, TrimKernel, TrimResult, TrimSeries, TrimStep, TrimValue,
 };
+pub use cell::variation::{CellVariation, metrics_of};
 pub use cell::{CellSummary, answer};
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
@@ -94,7 +95,7 @@ pub use length_log::{LengthInterval, LengthLog, NoLog};
 pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::read::{cell_metrics, metrics};
-pub use metrics::{cell_metric_keys, definition, definitions, metrics_of};
+pub use metrics::{cell_metric_keys, definition, definitions};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;

@@ -48,7 +48,8 @@ fn row(cell: &Measured, names_kernel: bool) -> String {
 /// A whole number that must be the same, or a number and its tolerance. The tolerance includes the
 /// rounding of both.
 fn number(metric: &Metric) -> String {
-    let Metric { value, tolerance, .. } = *metric;
+    let Metric { value, .. } = *metric;
+    let tolerance = metric.tolerance_of_gates();
     if tolerance == 0.0 && value.fract() == 0.0 {
         return format!("{value}");
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use summary::Metric;
 
 use crate::error::EntryError;
 
@@ -48,7 +49,7 @@ const COMPARISONS: [(&str, Comparison); 5] = [
 
 impl Condition {
     #[expect(clippy::float_cmp, reason = "exact numbers are meant to be equal")]
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    fn holds(&self, value: f64) -> bool {
         match *self {
             Self::Compared { how: Comparison::Less, number, .. } => value < number,
             Self::Compared { how: Comparison::AtMost, number, .. } => value <= number,
@@ -63,6 +64,17 @@ impl Condition {
                 (value - number).abs() <= most
             }
         }
+    }
+}
+
+impl Condition {
+    /// Whether it may hold for a metric: a mean of variations is compared with its ±.
+    pub(crate) fn may_hold(&self, metric: &Metric) -> bool {
+        let within = match (self, metric.varied) {
+            (Self::Compared { .. }, Some(varied)) => varied.within,
+            (Self::Compared { .. }, None) | (Self::Near { .. }, _) => 0.0,
+        };
+        [-within, 0.0, within].iter().any(|off| self.holds(metric.value + off))
     }
 }
 

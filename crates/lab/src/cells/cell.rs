@@ -138,6 +138,12 @@ impl Ready {
         Self { repeat, ..self }
     }
 
+    /// The variation of that number of the same cell; this is the first one.
+    pub(crate) fn varied(&self, number: u32, lab: &Lab) -> Result<Self, Error> {
+        let request = self.request.varied(number);
+        Self::new(request, self.packed.as_ref(), &self.kernel, self.engine, lab)
+    }
+
     /// The same without the counter.
     pub(crate) fn uncounted(self) -> Self {
         let arguments = line::qemu(&self.request, self.engine, self.exit, false);

@@ -18,7 +18,7 @@ use crate::cells::run::Run;
 use crate::error::Error;
 use crate::guest::accelerator;
 use crate::guest::command_line::Engine;
-use crate::guest::request::Request;
+use crate::guest::request::{FIRST, Request};
 
 /// The kernel of each name, or why there is none.
 type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
@@ -26,6 +26,8 @@ type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
 /// A cell before it runs.
 pub(crate) struct Prepared {
     pub(crate) plan: CellPlan,
+    /// Which variation of the cell it is, from 1.
+    pub(crate) variation: u32,
     /// The cell for its guest, or why its kernel or its program is not available.
     pub(crate) ready: Result<Ready, Arc<Error>>,
 }
@@ -36,8 +38,18 @@ impl Prepared {
         let same = CellPlan { repeat: plan.repeat, ..self.plan.clone() };
         (same == *plan).then(|| {
             let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
-            Self { plan: same, ready }
+            Self { plan: same, variation: self.variation, ready }
         })
+    }
+
+    /// The variation of that number of the same cell; this is the first one.
+    pub(crate) fn varied(&self, number: u32, lab: &Lab) -> Result<Self, Error> {
+        let plan = self.plan.clone();
+        let ready = match &self.ready {
+            Ok(ready) if number != self.variation => Ok(ready.varied(number, lab)?),
+            ready => ready.clone(),
+        };
+        Ok(Self { plan, variation: number, ready })
     }
 }
 
@@ -81,7 +93,7 @@ impl Lab {
                     }
                 }
             };
-            prepared.push(Prepared { plan: plan.clone(), ready });
+            prepared.push(Prepared { plan: plan.clone(), variation: FIRST, ready });
         }
         Ok(prepared)
     }

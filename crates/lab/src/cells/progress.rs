@@ -96,29 +96,34 @@ fn left(mean: Duration, to_do: usize, had: &[Duration], jobs: usize) -> Duration
     all / count(jobs.min(to_do).max(1))
 }
 
+/// A cell without a result.
+#[cfg(test)]
+pub(crate) fn lost_cell() -> Cell {
+    Cell {
+        name: String::new(),
+        asked: String::new(),
+        kernel: String::new(),
+        image_bytes: None,
+        machine: String::new(),
+        params: String::new(),
+        settings: Vec::new(),
+        workload: String::new(),
+        watch: None,
+        mode: recording::Mode::Exact,
+        repeat: 1,
+        identity: String::new(),
+        cached: false,
+        ending: Ending::Lost { why: String::new(), console: "".into() },
+        variations: Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use recording::Mode;
-
     use super::*;
 
     fn cell(cached: bool) -> Cell {
-        Cell {
-            name: String::new(),
-            asked: String::new(),
-            kernel: String::new(),
-            image_bytes: None,
-            machine: String::new(),
-            params: String::new(),
-            settings: Vec::new(),
-            workload: String::new(),
-            watch: None,
-            mode: Mode::Exact,
-            repeat: 1,
-            identity: String::new(),
-            cached,
-            ending: Ending::Lost { why: String::new(), console: "".into() },
-        }
+        Cell { cached, ..lost_cell() }
     }
 
     /// Check that the time that running cells have had is not counted as time left, and that

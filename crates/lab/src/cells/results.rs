@@ -144,6 +144,7 @@ impl Lab {
             identity: key.clone(),
             cached: true,
             ending: Ending::Done(Box::new(answer)),
+            variations: Vec::new(),
         })
     }
 }
@@ -267,6 +268,7 @@ fn planned(plan: &CellPlan, ending: Ending) -> Cell {
         identity: String::new(),
         cached: false,
         ending,
+        variations: Vec::new(),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use recording::Cell;
+
 use crate::cells::progress::Progress;
 
 /// How to run cells.
@@ -23,6 +25,8 @@ pub struct Run<'a> {
 pub trait CellObserver {
     /// A slow step begins, described in a line.
     fn say(&mut self, text: &str);
+    /// A cell, or one of its variations, has ended.
+    fn ended(&mut self, cell: &Cell);
     /// Cells have started or ended, or a second has passed.
     fn progress(&mut self, progress: Progress);
 }

@@ -14,6 +14,7 @@ use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::progress::Tracker;
 use crate::cells::run::{CellObserver, Run, Step};
+use crate::cells::variations::{self, Planned};
 use crate::error::Error;
 
 /// The interval of progress reports while no cell starts or ends.
@@ -39,9 +40,38 @@ impl Lab {
         observer: &mut dyn CellObserver,
     ) -> Result<Vec<Cell>, Error> {
         let prepared = self.prepare(plans, &run, &mut |text| observer.say(text))?;
-        let mut cells = self.work(&prepared, run, observer)?;
+        let mut cells = vec![None; prepared.len()];
+        let first = variations::of_all(&prepared, self)?;
+        self.run_variations(first, run, observer, &mut cells)?;
+        if !run.stop.load(Ordering::Relaxed) {
+            let further = variations::further(&prepared, &cells, self)?;
+            self.run_variations(further, run, observer, &mut cells)?;
+        }
+        if cells.iter().all(Option::is_none) && !cells.is_empty() {
+            return Err(Error::Interrupted);
+        }
+        let mut cells: Vec<Cell> = cells.into_iter().flatten().collect();
+        cells.iter_mut().for_each(variations::doubt);
         doubt_repeats(&mut cells);
         Ok(cells)
+    }
+
+    /// Runs variations, and adds them to their cells.
+    fn run_variations(
+        &self,
+        planned: Vec<Planned>,
+        run: Run<'_>,
+        observer: &mut dyn CellObserver,
+        cells: &mut [Option<Cell>],
+    ) -> Result<(), Error> {
+        let (owners, prepared): (Vec<usize>, Vec<Prepared>) = planned.into_iter().unzip();
+        let done = self.work(&prepared, run, observer)?;
+        for ((owner, prepared), cell) in owners.into_iter().zip(prepared).zip(done) {
+            if let (Some(cell), Some(owner)) = (cell, cells.get_mut(owner)) {
+                variations::add(owner, prepared.variation, cell);
+            }
+        }
+        Ok(())
     }
 
     fn work(
@@ -49,7 +79,7 @@ impl Lab {
         prepared: &[Prepared],
         run: Run<'_>,
         observer: &mut dyn CellObserver,
-    ) -> Result<Vec<Cell>, Error> {
+    ) -> Result<Vec<Option<Cell>>, Error> {
         let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
         let next = AtomicUsize::new(0);
         let mut results = Results::new(prepared.len(), run.jobs);
@@ -128,7 +158,7 @@ impl Results {
         loop {
             match received.recv_timeout(INTERVAL) {
                 Ok(Event::Step(index, step)) => self.step(index, step, observer),
-                Ok(Event::Ended(index, cell)) => self.ended(index, *cell),
+                Ok(Event::Ended(index, cell)) => self.ended(index, *cell, observer),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -153,24 +183,26 @@ impl Results {
         }
     }
 
-    fn ended(&mut self, index: usize, cell: Result<Option<Cell>, Error>) {
+    fn ended(
+        &mut self,
+        index: usize,
+        cell: Result<Option<Cell>, Error>,
+        observer: &mut dyn CellObserver,
+    ) {
         let cell = cell.unwrap_or_else(|error| {
             self.failed.get_or_insert(error);
             None
         });
+        if let Some(cell) = &cell {
+            observer.ended(cell);
+        }
         self.tracker.ended(index, cell.as_ref());
         self.cells[index] = cell;
     }
 
-    /// The cells that have ended; if there are none, the reason.
-    fn cells(self) -> Result<Vec<Cell>, Error> {
-        match self.failed {
-            Some(error) => Err(error),
-            None if self.cells.iter().all(Option::is_none) && !self.cells.is_empty() => {
-                Err(Error::Interrupted)
-            }
-            None => Ok(self.cells.into_iter().flatten().collect()),
-        }
+    /// The cells that have ended, each at its index.
+    fn cells(self) -> Result<Vec<Option<Cell>>, Error> {
+        self.failed.map_or(Ok(self.cells), Err)
     }
 }
 
@@ -203,7 +235,6 @@ fn doubt_repeats(cells: &mut [Cell]) {
 mod tests {
     use super::*;
     use crate::cells::progress::Progress;
-    use crate::error::Kind;
 
     #[derive(Default)]
     struct Recorder {
@@ -216,6 +247,8 @@ mod tests {
             self.reported.push(text.to_owned());
         }
 
+        fn ended(&mut self, _: &Cell) {}
+
         fn progress(&mut self, progress: Progress) {
             self.running = self.running.max(progress.running);
         }
@@ -224,7 +257,7 @@ mod tests {
     /// The reports of an observer for those events, and the result.
     fn receive(
         events: impl IntoIterator<Item = Event>,
-    ) -> (Recorder, Result<Vec<Cell>, Error>) {
+    ) -> (Recorder, Result<Vec<Option<Cell>>, Error>) {
         let (send, received) = channel();
         events.into_iter().for_each(|event| send.send(event).unwrap());
         drop(send);
@@ -269,6 +302,6 @@ mod tests {
         let (_, cells) = receive([failed("one"), failed("two")]);
         assert_eq!(cells.unwrap_err().to_string(), "the guest failed: one");
         let (_, cells) = receive([Event::Ended(0, Box::new(Ok(None)))]);
-        assert_eq!(cells.unwrap_err().kind(), Kind::Interrupted);
+        assert_eq!(cells.unwrap(), [None, None, None]);
     }
 }

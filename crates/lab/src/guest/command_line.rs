@@ -56,7 +56,7 @@ pub(crate) fn qemu(
             arguments.add("-accel", "tcg");
             arguments.add("-icount", "shift=0,sleep=off");
             arguments.add("-rtc", "clock=vm,base=2020-01-01");
-            arguments.add("-seed", "1");
+            arguments.add("-seed", &request.seed.to_string());
         }
         Engine::Emulated => arguments.add("-accel", "tcg"),
         Engine::Kvm => arguments.add("-accel", "kvm"),

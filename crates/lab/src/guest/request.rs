@@ -4,6 +4,11 @@ use agent::Task;
 use experiments::{CellPlan, Machine};
 use recording::{BackgroundLoad, GuestSetting, Mode, Source};
 
+/// The number of the first variation of a cell, and its seed.
+pub(crate) const FIRST: u32 = 1;
+/// By how much the memory of a variation differs from that of the one before it, in MiB.
+const MEMORY_STEP_MIB: u32 = 3;
+
 /// The request for one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
@@ -19,6 +24,8 @@ pub(crate) struct Request {
     pub(crate) trace: Option<Source>,
     /// The mode of guest time.
     pub(crate) mode: Mode,
+    /// The seed of the guest's random numbers, in exact mode.
+    pub(crate) seed: u32,
 }
 
 impl Request {
@@ -32,7 +39,21 @@ impl Request {
             task,
             trace: None,
             mode: Mode::Exact,
+            seed: FIRST,
         }
+    }
+
+    /// The same with other inputs that should not matter: the variation of that number, of which the
+    /// first is the request itself. Another size of memory moves everything in it, and with the length of
+    /// the boot the time of each later event relative to the tick; another seed changes the keys of hash
+    /// tables, sequence numbers, and the random bytes that programs get.
+    pub(crate) fn varied(&self, number: u32) -> Self {
+        let steps = number.saturating_sub(FIRST);
+        let mut varied = Self { seed: self.seed.saturating_add(steps), ..self.clone() };
+        let memory = &mut varied.machine.memory_mib;
+        *memory =
+            memory.saturating_add(steps * MEMORY_STEP_MIB).min(Machine::MEMORY_MAX_MIB);
+        varied
     }
 }
 
@@ -46,6 +67,7 @@ impl From<&CellPlan> for Request {
             task: Task::Measure(plan.spec.clone()),
             trace: plan.watch,
             mode: plan.mode,
+            seed: FIRST,
         }
     }
 }
@@ -59,4 +81,25 @@ pub(crate) fn plan(mode: Mode, cpus: u32) -> CellPlan {
     let mut plan = experiment.cells()[0].clone();
     (plan.mode, plan.machine.cpus) = (mode, cpus);
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the first variation of a request is the request, and that others differ in nothing but
+    /// memory and seed, which is limited.
+    #[test]
+    fn variations() {
+        let request = Request::new(Task::Symbols);
+        assert_eq!(request.varied(FIRST), request);
+        let third = request.varied(3);
+        assert_eq!((third.machine.memory_mib, third.seed), (262, 3));
+        let mut same = third.clone();
+        (same.machine.memory_mib, same.seed) = (256, FIRST);
+        assert_eq!(same, request);
+        let mut large = request;
+        large.machine.memory_mib = Machine::MEMORY_MAX_MIB - 1;
+        assert_eq!(large.varied(64).machine.memory_mib, Machine::MEMORY_MAX_MIB);
+    }
 }

@@ -5,13 +5,14 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use summary::metrics_of;
+use stats::relative;
+use summary::{Metric, metrics_of};
 
 use crate::cells::labelled::Cells;
 use crate::cells::table::{table, value};
 use crate::cells::{end, idle_by_hz, trim};
 use crate::document::table::{Column, Table};
-use crate::document::text::Text;
+use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
 use crate::number;
 
@@ -51,7 +52,7 @@ fn kernels(cells: &[&Cell]) -> Table {
 fn metrics(cells: &[&Cell]) -> Table {
     let numbers = |cell: &Cell| {
         let metrics = metrics_of(cell).into_iter();
-        metrics.map(|metric| value(&metric.key, number::metric(metric.value))).collect()
+        metrics.map(|metric| value(&metric.key, with_tolerance(&metric))).collect()
     };
     let lines =
         cells.iter().map(|cell| (vec![Text::name(&cell.asked).into()], numbers(cell)));
@@ -61,6 +62,18 @@ fn metrics(cells: &[&Cell]) -> Table {
         row.iter_mut().skip(1).for_each(|cell| *cell = "lost".into());
     }
     table
+}
+
+/// The value of a metric; a mean of variations with its ±.
+fn with_tolerance(metric: &Metric) -> Text {
+    match metric.varied {
+        None => number::metric(metric.value),
+        Some(varied) => {
+            let share = relative(varied.mean + varied.within, varied.mean);
+            let value = number::metric(metric.value);
+            text!("{} ± {}", value, number::any(share.map(number::share)))
+        }
+    }
 }
 
 /// Workload, machine, boot parameters and settings of a cell.

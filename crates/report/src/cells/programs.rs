@@ -1,6 +1,7 @@
 //! Tables of programs: a column for each kernel, the instructions by what executed them.
 
 use itertools::Itertools;
+use stats::relative;
 use summary::{CellSummary, EntryCost, EntryKind, GroupCost, GroupRole, ProgramCost};
 use units::Instructions;
 
@@ -25,6 +26,19 @@ const KINDS: [(&[EntryKind], &str); 8] = [
     (&[EntryKind::Thread, EntryKind::Idle], "other"),
 ];
 
+/// What is measured.
+const LEGEND: &str = "From the command's start to its end. \"command\": with the processes that it \
+    started. \"rest of the guest\": kernel threads, idle CPUs and the guest's agent.";
+/// The same of means.
+const VARIED: &str = "Means of variations: runs with another size of memory and other random numbers. \"±\": \
+    the mean of as many other variations is within it in 19 of 20 cases.";
+/// The metrics whose ± is shown.
+const COMMAND: &str = "program_instructions";
+const ALL: &str = "guest_instructions";
+const RATE: &str = "units_hz";
+const UNIT: &str = "unit_instructions";
+const UNIT_KERNEL: &str = "unit_kernel_instructions";
+
 /// A cell, and its program.
 type CellProgram<'a> = (&'a Row<'a>, &'a ProgramCost);
 
@@ -48,11 +62,10 @@ fn name<'a>((row, _): &CellProgram<'a>) -> &'a str {
 
 /// Instructions of the command by kind, of the services, and of the rest of the guest.
 fn summary(name: &str, cells: &[CellProgram<'_>]) -> Document {
-    let lines = cells.iter().map(|(_, cost)| lines(cost)).collect();
-    let table = kernels_table("instructions", cells, lines).legend(
-        "From the command's start to its end. \"command\": with the processes that it started. \"rest of \
-         the guest\": kernel threads, idle CPUs and the guest's agent.",
-    );
+    let is_varied = cells.iter().any(|(row, _)| row.varied(COMMAND).is_some());
+    let lines = cells.iter().map(|cell| lines(cell, is_varied)).collect();
+    let legend = if is_varied { VARIED } else { LEGEND };
+    let table = kernels_table("instructions", cells, lines).legend(legend);
     let more = "\"softirqs\", \"tick\" and \"interrupts\" are those that interrupted the command. \
                 \"time\" is guest time, in which an instruction takes 1 ns.";
     section(text!("Instructions of {}", Text::name(name)), table, more)
@@ -78,14 +91,24 @@ fn kernels_table(
     table([Column::name(first, 28..=36)], names.enumerate().map(line).collect())
 }
 
-/// What each line is about, and its number.
-fn lines(cost: &ProgramCost) -> Vec<(Cell, Cell)> {
+/// What each line is about, and its number; with the ± of the main ones.
+fn lines(cell: &CellProgram<'_>, is_varied: bool) -> Vec<(Cell, Cell)> {
+    let (row, cost) = *cell;
+    let within = |key: &str| {
+        let varied = row.varied(key);
+        let share =
+            varied.and_then(|varied| relative(varied.mean + varied.within, varied.mean));
+        is_varied.then(|| {
+            (Cell::from("±").deep(1), number::any(share.map(number::share)).into())
+        })
+    };
     let line = |name: Text, number: Text| (Cell::from(name), Cell::from(number));
     let words = |name: &str, number: Text| line(name.into(), number);
     let part = |(name, number): (Cell, Cell)| (name.deep(1), number);
     let mut lines = Vec::new();
     if let Some(command) = cost.command() {
         lines.push(words("command", count(command.instructions)));
+        lines.extend(within(COMMAND));
         let of =
             |kinds: &[EntryKind]| kinds.iter().map(|kind| command.of_kind(*kind)).sum();
         let kinds = KINDS.iter().map(|(kinds, name)| words(name, count(of(kinds))));
@@ -97,6 +120,7 @@ fn lines(cost: &ProgramCost) -> Vec<(Cell, Cell)> {
         lines.push(part(words("kernel", count(group.kernel_instructions))));
     }
     lines.push(words("all", count(cost.instructions)));
+    lines.extend(within(ALL));
     lines.push(words("timer interrupts", number::count(cost.timer_interrupts)));
     lines.push(words("time", number::duration(cost.run.elapsed_ns)));
     if let Some(unit) = &cost.unit {
@@ -104,8 +128,14 @@ fn lines(cost: &ProgramCost) -> Vec<(Cell, Cell)> {
         let rounded = |value| number::rounded(value, number::count);
         let rate = number::any(unit.units_hz);
         lines.push(line(text!("{}s per second", name()), rate));
+        lines.extend(within(RATE));
         lines.push(line(text!("all, per {}", name()), rounded(unit.instructions)));
-        lines.push(part(words("kernel", rounded(unit.kernel_instructions))));
+        lines.extend(within(UNIT));
+        lines.push(line(
+            text!("kernel, per {}", name()),
+            rounded(unit.kernel_instructions),
+        ));
+        lines.extend(within(UNIT_KERNEL));
     }
     lines
 }
@@ -249,8 +279,9 @@ mod tests {
         let kernels = ["HZ=1000", "HZ=100"].map(named);
         let summaries = [cost(15_040), cost(0)];
         let rows = kernels.iter().zip(summaries);
-        let rows: Vec<Row<'_>> =
-            rows.map(|(named, summary)| Row { named, times: 1, summary }).collect();
+        let rows: Vec<Row<'_>> = rows
+            .map(|(named, summary)| Row { named, times: 1, summary, metrics: Vec::new() })
+            .collect();
         assert_snapshot!(full_text(&programs(&rows)));
     }
 }

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use itertools::Itertools;
 use recording::Mode;
-use summary::CellSummary;
+use stats::VariedMean;
+use summary::{CellSummary, Metric, metrics_of};
 
 use crate::cells::labelled::{LabelledCell, is_unmodified};
 use crate::document::Document;
@@ -25,6 +26,8 @@ pub(crate) struct Row<'a> {
     /// The number of equal repeats.
     pub(crate) times: u64,
     pub(crate) summary: CellSummary,
+    /// Its metrics, with their variations.
+    pub(crate) metrics: Vec<Metric>,
 }
 
 impl Row<'_> {
@@ -35,6 +38,11 @@ impl Row<'_> {
             (1, repeat) => format!(" #{repeat}"),
             (times, _) => format!(" ×{times}"),
         }
+    }
+
+    /// The variations of a metric, if the cell has several.
+    pub(crate) fn varied(&self, key: &str) -> Option<VariedMean> {
+        self.metrics.iter().find(|metric| metric.key == key)?.varied
     }
 
     /// The kernel, and the cell's name without as many words at its end as all have in common.
@@ -64,7 +72,10 @@ pub(crate) fn rows<'a>(cells: &'a [LabelledCell<'a>]) -> Vec<Row<'a>> {
         };
         match rows.iter_mut().find(is_same) {
             Some(row) => row.times += 1,
-            None => rows.push(Row { named, times: 1, summary }),
+            None => {
+                let metrics = metrics_of(named.cell);
+                rows.push(Row { named, times: 1, summary, metrics });
+            }
         }
     }
     rows

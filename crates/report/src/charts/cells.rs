@@ -55,11 +55,16 @@ fn panel(panel: &ChartPanel<'_>, unit: Unit) -> Panel {
     });
     let spreads = bars().filter_map(|(at, bar)| {
         let [from, to] = spread(bar)?.map(|end| number::in_unit(end, unit));
-        let label = text!("{}, all repeats", Text::name(bar.kernel));
+        let what = if bar.is_varied { "± of the mean" } else { "all repeats" };
+        let label = text!("{}, {}", Text::name(bar.kernel), what);
         let mark = Mark::over(spread(bar)?, [at as f64 + 0.5; 2]);
         Some(mark.says(label, text!("{} to {}", from, to)).beside(figures(bar, unit)))
     });
-    let named = "smallest to largest repeat";
+    let is_varied = panel.bars.iter().any(|bar| bar.is_varied);
+    let named = match is_varied {
+        true => "± of the mean of variations",
+        false => "smallest to largest repeat",
+    };
     let kernels = kernels(panel.bars.iter().map(|bar| bar.kernel).collect());
     Panel::new(Axis::linear("", unit), Axis::bands(kernels.into_iter().map(Text::name)))
         .titled(Text::name(panel.name), "")

@@ -16,6 +16,8 @@ use crate::{metric_names, number};
 
 const LEGEND: &str = "\"tolerance\": by how much a value depends on the phase of the tick, or on rare \
     events; a smaller difference is none of the kernels.";
+const VARIED: &str = "Values are means of variations. \"tolerance\": the difference of as many others is \
+    within it in 19 of 20 cases. \"none > 3 %\": no difference larger than 3 %.";
 const EXACT: &str =
     "The values are exact: the same inputs give the same value on each machine.";
 const TIMED: &str = "Values of timed mode vary from run to run, and are single values here: a difference \
@@ -39,7 +41,12 @@ pub fn compared_cells_document(compared: &ComparedCells<'_>) -> Document {
 pub(crate) fn without_doubts(compared: &ComparedCells<'_>) -> Document {
     let tables = compared.comparisons.iter().enumerate().map(|(at, comparison)| {
         let name = letter(at + 1);
-        let legend = if at == 0 { LEGEND } else { "" };
+        let is_varied = compared.cells.iter().any(|cell| !cell.variations.is_empty());
+        let legend = match (at, is_varied) {
+            (0, true) => VARIED,
+            (0, false) => LEGEND,
+            _ => "",
+        };
         let table = table(&name, comparison).legend(legend);
         Document::default().heading(format!("{name} compared with A")).add(table)
     });
@@ -82,7 +89,10 @@ fn table(other: &str, comparison: &CellsComparison) -> Table {
                 .map(|value| number::any(value.map(|value| exact(&one.metric, value))))
         })
         .number("difference", |one| number::any(one.difference.map(number::difference)))
-        .number("", |one| number::any(one.difference_ppm.map(number::change)))
+        .number("", |one| match one.none_above_ppm {
+            Some(most) => text!("none > {}", number::share(most)),
+            None => number::any(one.difference_ppm.map(number::change)),
+        })
         .number("tolerance", |one| {
             number::any(Some(one.tolerance).filter(|it| *it > 0.0).map(number::metric))
         })

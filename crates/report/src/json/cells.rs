@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith};
+use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith, Variation};
 use serde::Serialize;
 use summary::{
-    Added, CellSummary, IdleByHz, SleepersCost, Trim, ViolatedLimit, answer, cell_metrics,
+    Added, CellSummary, CellVariation, IdleByHz, SleepersCost, Trim, ViolatedLimit,
+    answer, metrics_of,
 };
 
 use crate::cells::doubts::cell_doubts;
@@ -35,6 +36,10 @@ struct CellJson<'a> {
     summary: Option<CellSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<CellVariation>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    variations: &'a [Variation],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     added: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,8 +100,10 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
     let summary = CellSummary::of(cell);
     CellJson {
         cell,
-        metrics: summary.as_ref().map(|summary| Metrics(cell_metrics(summary))),
+        metrics: summary.is_some().then(|| Metrics(metrics_of(cell))),
         summary,
+        means: CellVariation::of(cell),
+        variations: &cell.variations,
         added: Added::of_cell(cell, all),
         sleepers_cost: SleepersCost::of_cell(cell, all),
         lost,
@@ -190,6 +197,7 @@ mod tests {
             cell: "other".to_owned(),
             metric: "tick_instructions".to_owned(),
             value: 2584.0,
+            within: None,
             limit: "<= 2500".to_owned(),
             place: "tick.toml:12:1".to_owned(),
         };

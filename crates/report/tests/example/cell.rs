@@ -191,6 +191,7 @@ pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
         identity: identity(name, kernel),
         cached: false,
         ending,
+        variations: Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tests of the summaries of cells, with the examples of this crate.
 
-use recording::{Answer, Body, Call, Cell, Ending, Episode, Level, Mode};
+use recording::{Answer, Body, Call, Cell, Ending, Episode, Level, Mode, Variation};
 use summary::{
-    CellSummary, Frequency, Summary, TickCost, Typical, answer, episode_stacks,
+    CellSummary, CellVariation, Frequency, Summary, TickCost, Typical, answer,
+    episode_stacks, metrics_of,
 };
-use units::{Instructions, Nanos, Span};
+use units::{Instructions, Nanos, Ppm, Span};
 
 use crate::example;
 use crate::example::cell::{
@@ -110,6 +111,34 @@ fn phases_are_intervals() {
     answer_of(&mut ending).counts.as_mut().unwrap().phases.truncate(1);
     let summary = CellSummary::of(&cell("idle", OLD, ending));
     assert!(matches!(summary, Some(CellSummary::Measured(Summary::Ticks(_)))));
+}
+
+/// Check that the metrics of a cell with variations are their means, with an interval, that one which a
+/// variation does not have is left out, and that lost variations do not count.
+#[test]
+fn variations() {
+    let calls = |getpid| call_costs(&[(Call::Getpid, &[(getpid, 3)])]);
+    let variation = |number, ending| Variation {
+        number,
+        identity: String::new(),
+        cached: false,
+        ending,
+    };
+    let both = call_costs(&[(Call::Getpid, &[(400, 3)]), (Call::Futex, &[(90, 3)])]);
+    let mut one = cell("calls", OLD, both);
+    assert!(metrics_of(&one).iter().all(|metric| metric.varied.is_none()));
+    one.variations =
+        vec![variation(2, calls(410)), variation(3, lost()), variation(4, calls(420))];
+    let metrics = metrics_of(&one);
+    let keys: Vec<&str> = metrics.iter().map(|metric| metric.key.as_str()).collect();
+    assert_eq!(keys, ["getpid_instructions"]);
+    let varied = metrics[0].varied.unwrap();
+    assert_eq!((metrics[0].value, varied.min, varied.max), (410.0, 400.0, 420.0));
+    assert_eq!((varied.variations, metrics[0].tolerance), (3, varied.within));
+    let all = CellVariation::of(&one).unwrap();
+    assert_eq!((all.variations, all.needed(Ppm::new(500_000.0))), (3, Some(2)));
+    one.variations.clear();
+    assert_eq!(CellVariation::of(&one), None);
 }
 
 /// The index of the typical episode, found by its stacks.

@@ -2,11 +2,11 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use stats::relative;
+use stats::{VariedMean, relative};
 use units::Ppm;
 
+use crate::cell::variation::metrics_of;
 use crate::metrics::definition::{Definition, Metric};
-use crate::metrics::metrics_of;
 
 /// The values of a metric, as a chart shows them.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,10 +35,14 @@ pub struct ChartPanel<'a> {
 pub struct ChartBar<'a> {
     /// Its kernel, as requested.
     pub kernel: &'a str,
-    /// The median of its repeats; `None` if all were lost, or do not have the metric.
+    /// The median of its repeats, or the mean of its variations; `None` if all were lost, or do not
+    /// have the metric.
     pub value: Option<f64>,
-    /// The smallest and the largest value of its repeats; `None` with fewer than two.
+    /// The smallest and the largest value of its repeats, or the interval of the mean of variations;
+    /// `None` without any.
     pub range: Option<[f64; 2]>,
+    /// Whether these are of variations.
+    pub is_varied: bool,
     /// The difference from the first cell of the panel, relative to it; `None` for that cell, and
     /// if one of the values is unknown or the first is zero.
     pub difference: Option<Ppm>,
@@ -80,13 +84,18 @@ impl<'a> ChartPanel<'a> {
                     repeats(kernel).filter_map(|(_, one)| Some(one.as_ref()?.value));
                 let mut values: Vec<f64> = values.collect();
                 values.sort_unstable_by(f64::total_cmp);
+                let varied = repeats(kernel).find_map(|(_, one)| one.as_ref()?.varied);
                 ChartBar {
                     kernel,
                     value: values.get(values.len().saturating_sub(1) / 2).copied(),
-                    range: match values.as_slice() {
-                        [first, .., last] => Some([*first, *last]),
-                        _ => None,
+                    range: match (varied, values.as_slice()) {
+                        (Some(VariedMean { mean, within, .. }), _) => {
+                            Some([mean - within, mean + within])
+                        }
+                        (None, [first, .., last]) => Some([*first, *last]),
+                        (None, _) => None,
                     },
+                    is_varied: varied.is_some(),
                     difference: None,
                     is_lost: repeats(kernel).all(|repeat| is_lost(repeat)),
                 }

@@ -1,9 +1,11 @@
 //! The instructions of a program in a guest: of the command, of each service, and of the rest of
 //! the guest.
 
+use std::collections::BTreeMap;
+
 use recording::{Answer, Profile, ProgramSeries, ProgramSpec};
 use serde::Serialize;
-use units::{Instructions, PerSecond};
+use units::{Instructions, Nanos, PerSecond};
 
 use crate::cell::counts::is_timer_entry;
 use crate::explain::call_stack::function_name;
@@ -87,6 +89,26 @@ pub struct FunctionShare {
     pub own_instructions: Instructions,
 }
 
+impl UnitCost {
+    /// The cost of each of `count` units that took so long, and so many instructions.
+    fn new(
+        name: &str,
+        count: u64,
+        elapsed: Nanos,
+        all: Instructions,
+        kernel: Instructions,
+    ) -> Self {
+        let each = |all: Instructions| all.get() as f64 / count as f64;
+        Self {
+            name: name.to_owned(),
+            count,
+            units_hz: PerSecond::of(count, elapsed),
+            instructions: each(all),
+            kernel_instructions: each(kernel),
+        }
+    }
+}
+
 impl GroupCost {
     fn of(
         profile: &Profile,
@@ -102,18 +124,57 @@ impl GroupCost {
         });
         let program = ((EntryKind::Program, PROGRAM), user, 0);
         let entries = EntryCost::added_up(costs.chain([program]));
-        let instructions = entries.iter().map(|entry| entry.instructions).sum();
-        let is_kernel = |entry: &&EntryCost| entry.kind != EntryKind::Program;
-        let kernel = entries.iter().filter(is_kernel).map(|entry| entry.instructions);
+        Self::new(role, name.to_owned(), entries, functions(profile, number))
+    }
+
+    fn new(
+        role: GroupRole,
+        name: String,
+        entries: Vec<EntryCost>,
+        functions: Vec<FunctionShare>,
+    ) -> Self {
+        let sum = |is_user: bool| -> Instructions {
+            let own = |entry: &&EntryCost| (entry.kind == EntryKind::Program) == is_user;
+            entries.iter().filter(own).map(|entry| entry.instructions).sum()
+        };
+        let (user, kernel) = (sum(true), sum(false));
         Self {
             role,
-            name: name.to_owned(),
-            instructions,
+            name,
+            instructions: user + kernel,
             user_instructions: user,
-            kernel_instructions: kernel.sum(),
+            kernel_instructions: kernel,
             entries,
-            functions: functions(profile, number),
+            functions,
         }
+    }
+
+    /// The means of the same group in several runs.
+    fn mean<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let count = runs.clone().count() as u64;
+        let each = |sum: Instructions| Instructions::new(rounded(sum.get(), count));
+        let entries = runs.clone().flat_map(|run| &run.entries);
+        let entries =
+            entries.map(|one| ((one.kind, &*one.name), one.instructions, one.times));
+        let mut entries = EntryCost::added_up(entries);
+        for entry in &mut entries {
+            entry.instructions = each(entry.instructions);
+            entry.times = rounded(entry.times, count);
+        }
+        let mut functions: BTreeMap<&str, Vec<Instructions>> = BTreeMap::new();
+        for function in runs.clone().flat_map(|run| &run.functions) {
+            functions.entry(&function.name).or_default().push(function.own_instructions);
+        }
+        // The mean of one that is not among the largest of each run is not known.
+        let known = functions.into_iter().filter(|(_, own)| own.len() as u64 == count);
+        let functions = known.map(|(name, own)| FunctionShare {
+            name: name.to_owned(),
+            own_instructions: each(own.into_iter().sum()),
+        });
+        let first = runs.clone().next();
+        let role = first.map_or(GroupRole::Other, |first| first.role);
+        let name = first.map(|first| first.name.clone()).unwrap_or_default();
+        Self::new(role, name, entries, FunctionShare::largest(functions.collect()))
     }
 
     /// Its instructions of that kind.
@@ -125,17 +186,33 @@ impl GroupCost {
 
 fn functions(profile: &Profile, group: u32) -> Vec<FunctionShare> {
     let own = profile.functions.iter().filter(|function| function.group == group);
-    let mut own: Vec<FunctionShare> = own
-        .map(|function| FunctionShare {
-            name: function_name(profile, function.name).to_owned(),
-            own_instructions: function.own,
-        })
-        .collect();
-    own.sort_by(|a, b| {
-        b.own_instructions.cmp(&a.own_instructions).then_with(|| a.name.cmp(&b.name))
+    let own = own.map(|function| FunctionShare {
+        name: function_name(profile, function.name).to_owned(),
+        own_instructions: function.own,
     });
-    own.truncate(FUNCTIONS);
-    own
+    FunctionShare::largest(own.collect())
+}
+
+impl FunctionShare {
+    /// The largest of these, in descending order.
+    fn largest(mut all: Vec<Self>) -> Vec<Self> {
+        all.sort_by(|a, b| {
+            b.own_instructions.cmp(&a.own_instructions).then_with(|| a.name.cmp(&b.name))
+        });
+        all.truncate(FUNCTIONS);
+        all
+    }
+}
+
+/// The mean of numbers, rounded.
+fn mean(numbers: impl ExactSizeIterator<Item = u64>) -> u64 {
+    let count = numbers.len() as u64;
+    rounded(numbers.sum(), count)
+}
+
+/// A sum divided by a count, rounded.
+fn rounded(sum: u64, count: u64) -> u64 {
+    (sum + count / 2).checked_div(count).unwrap_or_default()
 }
 
 impl ProgramCost {
@@ -164,13 +241,8 @@ impl ProgramCost {
         let other = group(0, GroupRole::Other, "other");
         let kernel: Instructions = counted.iter().map(|of| of.kernel).sum();
         let all = counted.iter().map(|of| of.user).sum::<Instructions>() + kernel;
-        let each = |all: Instructions, count: u64| all.get() as f64 / count as f64;
-        let unit = spec.unit.as_ref().map(|unit| UnitCost {
-            name: unit.name.clone(),
-            count: unit.count,
-            units_hz: PerSecond::of(unit.count, series.elapsed_ns),
-            instructions: each(all, unit.count),
-            kernel_instructions: each(kernel, unit.count),
+        let unit = spec.unit.as_ref().map(|unit| {
+            UnitCost::new(&unit.name, unit.count, series.elapsed_ns, all, kernel)
         });
         Some(Self {
             run: ProgramSummary::of(spec, series),
@@ -180,6 +252,33 @@ impl ProgramCost {
             timer_interrupts: timer_interrupts(profile),
             groups: [command].into_iter().chain(services).chain([other]).collect(),
         })
+    }
+
+    /// The means of this and other runs of the same program. Parts are rounded, and add up to the whole.
+    pub(super) fn averaged_with(self, others: &[Self]) -> Self {
+        if others.is_empty() {
+            return self;
+        }
+        let all: Vec<&Self> = std::iter::once(&self).chain(others).collect();
+        let groups: Vec<GroupCost> = (0..self.groups.len())
+            .map(|at| GroupCost::mean(all.iter().filter_map(|run| run.groups.get(at))))
+            .collect();
+        let instructions = groups.iter().map(|group| group.instructions).sum();
+        let kernel = groups.iter().map(|group| group.kernel_instructions).sum();
+        let elapsed = mean(all.iter().map(|run| run.run.elapsed_ns.get()));
+        let run =
+            ProgramSummary { elapsed_ns: Nanos::from_nanos(elapsed), ..self.run.clone() };
+        let unit = self.unit.as_ref().map(|unit| {
+            UnitCost::new(&unit.name, unit.count, run.elapsed_ns, instructions, kernel)
+        });
+        Self {
+            run,
+            instructions,
+            kernel_instructions: kernel,
+            timer_interrupts: mean(all.iter().map(|run| run.timer_interrupts)),
+            unit,
+            groups,
+        }
     }
 
     /// The command.
@@ -210,7 +309,7 @@ mod tests {
         Context, Counts, CpuCounts, Ended, FunctionOwn, GroupCounts, KeptOutput,
         PhaseCounts, Recording, ServiceSpec, Words, WorkUnit,
     };
-    use units::{Cpu, Nanos};
+    use units::Cpu;
 
     use super::*;
 
@@ -329,5 +428,26 @@ mod tests {
         assert_eq!((entries[0].name.as_str(), entries[0].times), ("write", 7));
         let sum: Instructions = entries.iter().map(|entry| entry.instructions).sum();
         assert_eq!(sum, cost.kernel_instructions);
+    }
+
+    /// Check that the means of runs add up, and that those of one run are its own numbers.
+    #[test]
+    fn means() {
+        let cost = || ProgramCost::of(&spec(), &series(), &answer()).unwrap();
+        assert_eq!(cost().averaged_with(&[]), cost());
+        assert_eq!(cost().averaged_with(&[cost(), cost()]), cost());
+        let mut other = cost();
+        let entry = &mut other.groups[0].entries[0];
+        entry.instructions = entry.instructions + Instructions::new(31);
+        other.run.elapsed_ns = Nanos::from_nanos(500);
+        let mean = cost().averaged_with(&[other]);
+        assert_eq!(mean.run.elapsed_ns, Nanos::from_nanos(400));
+        assert_eq!(mean.instructions.get(), 176 + 16);
+        let sum = |part: fn(&GroupCost) -> Instructions| -> Instructions {
+            mean.groups.iter().map(part).sum()
+        };
+        assert_eq!(sum(|group| group.instructions), mean.instructions);
+        assert_eq!(sum(|group| group.kernel_instructions), mean.kernel_instructions);
+        assert_eq!(mean.unit.as_ref().unwrap().instructions, 192.0 / 4.0);
     }
 }

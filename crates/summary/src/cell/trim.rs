@@ -11,8 +11,8 @@ use stats::{Better, Unit, relative};
 use units::Ppm;
 
 use crate::cell::CellSummary;
+use crate::cell::variation::metrics_of;
 use crate::metrics::definition::Metric;
-use crate::metrics::read::cell_metrics;
 
 /// The metrics that are compared, the first that a cell has.
 const COMPARED: [&str; 8] = [
@@ -255,7 +255,7 @@ fn numbers(cells: &[Cell], kernel: &str) -> Vec<Number> {
 /// The number of a cell; `None` if it is lost, or has none of the metrics.
 fn number(cell: &Cell) -> Option<Number> {
     let summary = CellSummary::of(cell)?;
-    let metrics = cell_metrics(&summary);
+    let metrics = metrics_of(cell);
     let named = |key: &str| metrics.iter().find(|metric| metric.key == key);
     let number = |key: &str, value, unit, better| Number {
         cell: cell.name.clone(),

@@ -1,12 +1,13 @@
-//! The differences of two cells. Their numbers are exact, so that each difference is one of the kernels.
+//! The differences of two cells. Their numbers are exact, so that each difference is one of the kernels;
+//! means of variations differ if their intervals say so.
 
 use recording::Cell;
 use serde::Serialize;
 use stats::relative;
 use units::Ppm;
 
+use crate::cell::variation::metrics_of;
 use crate::metrics::definition::Metric;
-use crate::metrics::metrics_of;
 
 /// A metric of two cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,8 +20,13 @@ pub struct CellDifference {
     pub difference: Option<f64>,
     /// The difference in parts of the base's value; null without one, or if that is 0.
     pub difference_ppm: Option<Ppm>,
-    /// By how much the values may differ for one kernel: it depends on the phase of the tick.
+    /// By how much the values may differ for one kernel: it depends on the phase of the tick, or on the
+    /// variations of the cells.
     pub tolerance: f64,
+    /// The largest difference that there may be, in parts of the base's value, if the cells have
+    /// variations that show none: the larger end of the interval of the difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub none_above_ppm: Option<Ppm>,
 }
 
 /// A cell, compared with the base.
@@ -51,13 +57,24 @@ impl CellDifference {
     fn of(key: &str, found: [Option<&Metric>; 2]) -> Self {
         let values = found.map(|one| one.map(|one| one.value));
         let both = values[0].zip(values[1]);
-        let tolerances = found.iter().flatten().map(|one| one.tolerance);
+        let tolerances = found.map(|one| one.map_or(0.0, |one| one.tolerance));
+        let is_varied = found.iter().flatten().any(|one| one.varied.is_some());
+        let tolerance = match (is_varied, tolerances) {
+            // The means vary independently of each other.
+            (true, [base, other]) => base.hypot(other),
+            (false, [base, other]) => base.max(other),
+        };
+        let none_above =
+            both.filter(|(base, other)| is_varied && (other - base).abs() <= tolerance);
         Self {
             metric: key.to_owned(),
             values,
             difference: both.map(|(base, other)| other - base),
             difference_ppm: both.and_then(|(base, other)| relative(other, base)),
-            tolerance: tolerances.fold(0.0, f64::max),
+            tolerance,
+            none_above_ppm: none_above.and_then(|(base, other)| {
+                relative(base + (other - base).abs() + tolerance, base)
+            }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A metric, and its definition.
 
-use stats::{Better, Unit};
+use stats::{Better, Unit, VariedMean};
 use units::Cpu;
 
 /// The definition of a metric.
@@ -42,6 +42,16 @@ pub struct Metric {
     pub value: f64,
     /// By how much it may differ in another run of the same kernel, in the same unit.
     pub tolerance: f64,
+    /// Its variations, if the cell has several; the number is their mean.
+    pub varied: Option<VariedMean>,
     /// Its row of the table.
     pub about: &'static Definition,
+}
+
+impl Metric {
+    /// By how much it may differ before a gate fails that checks many metrics again and again.
+    pub fn tolerance_of_gates(&self) -> f64 {
+        let varied = self.varied.map_or(0.0, |varied| varied.within_rarely_left());
+        self.tolerance.max(varied)
+    }
 }

@@ -75,6 +75,9 @@ pub struct ViolatedLimit {
     pub metric: String,
     /// Its value.
     pub value: f64,
+    /// The ± of the value, if that is a mean of variations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// The limit: `<= 2600`, `== 2584`.
     pub limit: String,
     /// The place of the limit: `tick.toml:12:1`.
@@ -83,8 +86,12 @@ pub struct ViolatedLimit {
 
 impl fmt::Display for ViolatedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, cell, metric, value, limit, place } = self;
-        write!(f, "{kernel}, {cell}: {metric} is {value}, limit {limit} ({place})")
+        let Self { kernel, cell, metric, value, within, limit, place } = self;
+        let within = within.map(|within| format!(" ± {within:.0}")).unwrap_or_default();
+        write!(
+            f,
+            "{kernel}, {cell}: {metric} is {value}{within}, limit {limit} ({place})"
+        )
     }
 }
 

@@ -24,7 +24,8 @@ impl<S> Row<S> {
     fn metric(&'static self, cpu: Option<Cpu>, summary: &S) -> Option<Metric> {
         let (value, tolerance) = (self.read)(summary)?;
         let about = &self.about;
-        Some(Metric { key: about.key.to_owned(), cpu, value, tolerance, about })
+        let key = about.key.to_owned();
+        Some(Metric { key, cpu, value, tolerance, varied: None, about })
     }
 }
 

@@ -1,0 +1,54 @@
+//! How many variations of a cell are run.
+//!
+//! In a variation, inputs differ that should not matter: the guest's memory, the seed of its random
+//! numbers, the time at which it starts. What is forced, such as the cost of a tick, is the same in each,
+//! or within the tolerance that its phases have. The order of events of programs, of threads and of a
+//! network is not: there, one run is one order out of many, and only several show how much that is.
+
+use recording::Cell;
+use summary::CellVariation;
+use units::Ppm;
+
+/// The first variations, from which the number of the others is computed.
+const FIRST: u32 = 3;
+/// The number of variations that is usual if the first ones are not equal.
+const USUAL: u32 = 6;
+/// The most variations that are computed.
+const MOST: u32 = 64;
+/// The first variations are equal if the ± of their mean is at most this share of it.
+const EQUAL: Ppm = Ppm::new(1_000.0);
+
+/// How many variations of a cell are run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Variations {
+    /// So many.
+    Exactly(u32),
+    /// Three if they are equal, six otherwise.
+    Usual,
+    /// As many as it takes for a ± of at most that share of the mean, from 3 to 64.
+    Within(Ppm),
+}
+
+impl Variations {
+    /// The number of those that are run first.
+    pub fn first(self) -> u32 {
+        match self {
+            Self::Exactly(count) => count,
+            Self::Usual | Self::Within(_) => FIRST,
+        }
+    }
+
+    /// The number of all of them, from the cell with the first ones.
+    pub fn all(self, cell: &Cell) -> u32 {
+        let needed = |share| {
+            let needed = CellVariation::of(cell).map(|varied| varied.needed(share));
+            needed.map_or(FIRST, |needed| needed.map_or(MOST, |n| n.clamp(FIRST, MOST)))
+        };
+        match self {
+            Self::Exactly(count) => count,
+            Self::Usual if needed(EQUAL) > FIRST => USUAL,
+            Self::Usual => FIRST,
+            Self::Within(share) => needed(share),
+        }
+    }
+}
