@@ -149,7 +149,9 @@ pub(crate) fn check_experiment(
     }
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
-    let measured: Vec<Measured> = cells.iter().map(measured).collect();
+    let plans = experiment.cells();
+    let measured: Vec<Measured> =
+        cells.iter().map(|cell| measured(cell, plans)).collect();
     let violated = limits.check(&measured)?;
     let made_with = lab.made_with();
     let report = reported(experiment, &cells, &made_with, Some(&violated), GUESTS);
@@ -168,17 +170,23 @@ fn print_baseline(
     if output.json {
         return Err(Failure::usage("a baseline is TOML; hint: omit --json"));
     }
-    let cells = cells(&open()?, experiment.cells(), &args.how, output)?;
-    let measured: Vec<Measured> = cells.iter().map(measured).collect();
+    let plans = experiment.cells();
+    let varied: Vec<CellPlan> = plans.iter().map(CellPlan::for_baseline).collect();
+    let cells = cells(&open()?, &varied, &args.how, output)?;
+    let measured: Vec<Measured> =
+        cells.iter().map(|cell| measured(cell, plans)).collect();
     print_content(&experiments::baseline(&measured))?;
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 
 /// What is compared with limits.
-fn measured(cell: &Cell) -> Measured {
+fn measured(cell: &Cell, plans: &[CellPlan]) -> Measured {
+    let is_own = |plan: &&CellPlan| plan.name == cell.name && plan.kernel == cell.asked;
+    let plan = plans.iter().find(is_own);
     Measured {
         kernel: cell.asked.clone(),
         cell: cell.name.clone(),
+        variations: plan.map_or(1, |plan| plan.variations.first()),
         metrics: metrics_of(cell),
     }
 }

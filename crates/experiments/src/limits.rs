@@ -24,6 +24,8 @@ pub struct Measured {
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
+    /// The number of variations that a check runs at least.
+    pub variations: u32,
     /// Its metrics; none of a lost cell.
     pub metrics: Vec<Metric>,
 }

@@ -32,7 +32,8 @@ fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
         varied: None,
         about,
     });
-    Measured { kernel: kernel.into(), cell: cell.into(), metrics: metrics.collect() }
+    let metrics = metrics.collect();
+    Measured { kernel: kernel.into(), cell: cell.into(), variations: 1, metrics }
 }
 
 /// The measured values of both kernels.

@@ -5,7 +5,7 @@ pub(crate) mod titles;
 
 use std::ops::RangeInclusive;
 
-use summary::{Difference, Explanation, Typical};
+use summary::{CellDifference, Difference, Explanation, Typical};
 use units::Instructions;
 
 use crate::document::Document;
@@ -61,7 +61,8 @@ pub(crate) fn functions(explanation: &Explanation) -> Table {
 /// The difference of two ticks or calls by function.
 pub fn explain_diff_document(a: &Typical<'_>, b: &Typical<'_>) -> Document {
     let difference = Difference::of(&a.stacks, &b.stacks);
-    let mut document = Document::default().add(comparison(a, &difference));
+    let mut document =
+        Document::default().add(comparison(a, &difference)).add(by_variations(a, b));
     let side = |name, side: &Typical<'_>, total| {
         let cell = Text::name(cell_on_kernel(side));
         cells![name, text!("{}: {}", cell, size(side, total))]
@@ -77,6 +78,23 @@ pub fn explain_diff_document(a: &Typical<'_>, b: &Typical<'_>) -> Document {
         "Parts and copies of a function made by the compiler count as the function.";
     document = document.add_full(copies);
     document
+}
+
+/// The difference of the means, if the cells have variations.
+fn by_variations(a: &Typical<'_>, b: &Typical<'_>) -> Option<Text> {
+    let CellDifference { difference, tolerance, none_above_ppm, .. } =
+        CellDifference::of_varied(a, b)?;
+    Some(match none_above_ppm {
+        Some(most) => text!(
+            "The means of the variations of both cells have no difference larger than {}.",
+            number::share(most)
+        ),
+        None => text!(
+            "The means of the variations of both cells differ by {} ± {}.",
+            number::count_difference(difference?),
+            number::rounded(tolerance, number::count)
+        ),
+    })
 }
 
 fn differences(difference: &Difference) -> Table {

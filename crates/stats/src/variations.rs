@@ -61,19 +61,27 @@ impl VariedMean {
         })
     }
 
-    /// The mean of as many other variations is at most so far from it in 999 of 1000 cases.
-    pub fn within_rarely_left(&self) -> f64 {
-        let factor = factor(self.variations, OUTSIDE_RARELY);
-        factor.map_or(f64::INFINITY, |factor| self.stddev * factor)
+    /// The mean of `others` further variations is at most so far from it in 999 of 1000 cases; infinite
+    /// for none.
+    pub fn within_rarely_left(&self, others: usize) -> f64 {
+        let known = quantile(self.variations, OUTSIDE_RARELY);
+        let inverse = |count: usize| 1.0 / count as f64;
+        let both = inverse(self.variations) + inverse(others);
+        known.map_or(f64::INFINITY, |quantile| self.stddev * quantile * both.sqrt())
     }
 }
 
-/// Half of the interval for that many values, in standard deviations; that part of the other means is
-/// outside of it.
+/// Half of the interval for the mean of as many other values, in standard deviations; that part of such
+/// means is outside of it.
 fn factor(count: usize, outside: f64) -> Option<f64> {
+    Some(quantile(count, outside)? * (2.0 / count as f64).sqrt())
+}
+
+/// The quantile of Student's distribution for that many values, with that part outside of both sides.
+fn quantile(count: usize, outside: f64) -> Option<f64> {
     let freedom = count.checked_sub(1)? as f64;
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(student.inverse_cdf(1.0 - outside / 2.0) * (2.0 / count as f64).sqrt())
+    Some(student.inverse_cdf(1.0 - outside / 2.0))
 }
 
 #[cfg(test)]
@@ -105,6 +113,15 @@ mod tests {
                 && factor(needed - 1, OUTSIDE) > Some(1.0)
         );
         assert_eq!(varied.needed(1e-6), None);
+    }
+
+    /// Check that the interval of gates is wider for a single value than for the mean of many.
+    #[test]
+    fn gates() {
+        let varied = VariedMean::of(&[99.0, 101.0, 100.0]).unwrap();
+        let [one, three] = [1, 3].map(|others| varied.within_rarely_left(others));
+        assert!(one > three && three > varied.within);
+        assert!(varied.within_rarely_left(0).is_infinite());
     }
 
     /// Check that the mean of as many other values is within the interval in 19 of 20 cases.

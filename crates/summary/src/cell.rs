@@ -77,16 +77,14 @@ impl CellSummary {
     /// variations, others are those of the first one.
     pub fn of(cell: &Cell) -> Option<Self> {
         let mut runs = answers(cell).map(|answer| Self::of_answer(answer, cell.mode));
-        match runs.next()? {
-            Self::ProgramCost(first) => {
-                let others = runs.filter_map(|run| match run {
-                    Self::ProgramCost(cost) => Some(cost),
-                    _ => None,
-                });
-                Some(Self::ProgramCost(first.averaged_with(&others.collect::<Vec<_>>())))
-            }
-            first => Some(first),
-        }
+        let first = runs.next()?;
+        let Self::ProgramCost(cost) = first else { return Some(first) };
+        let others: Vec<ProgramCost> = runs.filter_map(Self::program_cost).collect();
+        Some(Self::ProgramCost(cost.averaged_with(&others)))
+    }
+
+    fn program_cost(self) -> Option<ProgramCost> {
+        if let Self::ProgramCost(cost) = self { Some(cost) } else { None }
     }
 
     /// Summarizes the answer of one guest.

@@ -16,12 +16,13 @@ use kernels::{
 use recording::{Cell, Ending};
 use report::{Ablated, ablation_document, ablation_json};
 use stats::{Ablation, Ended, OptionChange, OptionsChange, Tested};
+use summary::metrics_of;
 use units::chain;
 
 use crate::args::Output;
 use crate::lab::args::{AblateArgs, Budget, How};
 use crate::lab::watcher::Watcher;
-use crate::lab::{cells, measured, metric_keys, open, read, with_changes};
+use crate::lab::{cells, metric_keys, open, read, with_changes};
 use crate::outcome::{Failure, Outcome};
 use crate::reporting::{none, show};
 use crate::terminal::stop_flag;
@@ -266,12 +267,13 @@ impl Bench<'_> {
     /// The metric in the first cell that has it.
     fn value(&mut self, cells: &[Cell]) -> Result<Tested, Failure> {
         let key = &self.args.metric;
-        let found = cells.iter().map(measured).find_map(|cell| {
-            let metric = cell.metrics.into_iter().find(|metric| metric.key == *key)?;
-            Some((cell.cell, metric))
+        let found = cells.iter().find_map(|cell| {
+            let metric =
+                metrics_of(cell).into_iter().find(|metric| metric.key == *key)?;
+            Some((cell.name.clone(), metric))
         });
         if let Some((cell, metric)) = found {
-            self.tolerance = self.tolerance.max(metric.tolerance);
+            self.tolerance = self.tolerance.max(metric.tolerance_of_differences());
             self.cell = Some(cell);
             let text = format!("{key} {}", metric.value);
             self.say(&text);

@@ -3,14 +3,30 @@
 use std::fmt::Write;
 
 use itertools::Itertools;
+use recording::Mode;
 use summary::Metric;
 use toml::Value;
 
 use crate::limits::Measured;
+use crate::plan::CellPlan;
+use crate::plan::variations::Variations;
 
 /// The number of decimals that are written, and the value of the last one.
 const DECIMALS: usize = 3;
 const LAST: f64 = 1e-3;
+/// The number of variations of a cell that has one otherwise.
+const VARIATIONS: u32 = 6;
+
+impl CellPlan {
+    /// The same with enough variations to know by how much its numbers differ for one kernel.
+    pub fn for_baseline(&self) -> Self {
+        let variations = match (self.mode, self.variations) {
+            (Mode::Exact, Variations::Exactly(1)) => Variations::Exactly(VARIATIONS),
+            (Mode::Exact | Mode::Timed, variations) => variations,
+        };
+        Self { variations, ..self.clone() }
+    }
+}
 
 /// The `[[baseline]]` rows that require these values, within the tolerance of each metric; of
 /// repeats the first one counts. Cells without metrics are omitted.
@@ -40,16 +56,17 @@ fn row(cell: &Measured, names_kernel: bool) -> String {
     row += &format!("cell = {}\n\n[baseline.metrics]\n", text(&cell.cell));
     for metric in &cell.metrics {
         // Writing to a string does not fail.
-        let _ = writeln!(row, "{} = {}", metric.key, number(metric));
+        let number = number(metric, cell.variations as usize);
+        let _ = writeln!(row, "{} = {number}", metric.key);
     }
     row
 }
 
 /// A whole number that must be the same, or a number and its tolerance. The tolerance includes the
 /// rounding of both.
-fn number(metric: &Metric) -> String {
+fn number(metric: &Metric, variations: usize) -> String {
     let Metric { value, .. } = *metric;
-    let tolerance = metric.tolerance_of_gates();
+    let tolerance = metric.tolerance_of_gates(variations);
     if tolerance == 0.0 && value.fract() == 0.0 {
         return format!("{value}");
     }

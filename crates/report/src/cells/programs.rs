@@ -191,7 +191,8 @@ fn sum(entries: &[EntryCost], kind: EntryKind, name: &str) -> Instructions {
 mod tests {
     use insta::assert_snapshot;
     use recording::Usage;
-    use summary::{ProgramSummary, UnitCost};
+    use stats::VariedMean;
+    use summary::{Metric, ProgramSummary, UnitCost};
     use units::{Nanos, PerSecond};
 
     use super::*;
@@ -277,11 +278,27 @@ mod tests {
             all: &[],
         };
         let kernels = ["HZ=1000", "HZ=100"].map(named);
-        let summaries = [cost(15_040), cost(0)];
-        let rows = kernels.iter().zip(summaries);
-        let rows: Vec<Row<'_>> = rows
-            .map(|(named, summary)| Row { named, times: 1, summary, metrics: Vec::new() })
-            .collect();
-        assert_snapshot!(full_text(&programs(&rows)));
+        let rows = |metrics: &[Metric]| {
+            let row = |(named, summary)| Row {
+                named,
+                times: 1,
+                summary,
+                metrics: metrics.to_vec(),
+            };
+            let rows = kernels.iter().zip([cost(15_040), cost(0)]);
+            let rows: Vec<Row<'_>> = rows.map(row).collect();
+            full_text(&programs(&rows))
+        };
+        assert_snapshot!(rows(&[]));
+        let varied = VariedMean::of(&[124_000.0, 125_000.0, 124_500.0]);
+        let metric = |key: &str| Metric {
+            key: key.to_owned(),
+            cpu: None,
+            value: 124_500.0,
+            tolerance: 0.0,
+            varied,
+            about: summary::definition(key).unwrap(),
+        };
+        assert_snapshot!("varied", rows(&[COMMAND, ALL, UNIT].map(metric)));
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn metric<'a>(panels: &[(&'a str, Bars<'a>)]) -> Chart {
             kernel,
             value: *value,
             range: value.map(|value| [0.97 * value, 1.04 * value]),
+            is_varied: false,
             difference: first
                 .filter(|_| at > 0)
                 .zip(*value)

@@ -131,7 +131,7 @@ fn variations() {
         vec![variation(2, calls(410)), variation(3, lost()), variation(4, calls(420))];
     let metrics = metrics_of(&one);
     let keys: Vec<&str> = metrics.iter().map(|metric| metric.key.as_str()).collect();
-    assert_eq!(keys, ["getpid_instructions"]);
+    assert_eq!(keys, ["getpid_instructions", "getpid_instructions_mean"]);
     let varied = metrics[0].varied.unwrap();
     assert_eq!((metrics[0].value, varied.min, varied.max), (410.0, 400.0, 420.0));
     assert_eq!((varied.variations, metrics[0].tolerance), (3, varied.within));

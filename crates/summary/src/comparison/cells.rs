@@ -7,6 +7,7 @@ use stats::relative;
 use units::Ppm;
 
 use crate::cell::variation::metrics_of;
+use crate::explain::typical::Typical;
 use crate::metrics::definition::Metric;
 
 /// A metric of two cells.
@@ -45,6 +46,20 @@ impl CellsComparison {
         let keys = base.iter().chain(only_other).map(|metric| metric.key.as_str());
         let of = |key| CellDifference::of(key, [find(base, key), find(other, key)]);
         Self { metrics: keys.map(of).collect() }
+    }
+}
+
+impl CellDifference {
+    /// The difference of what two explanations are about, if one of their cells has variations.
+    pub fn of_varied(a: &Typical<'_>, b: &Typical<'_>) -> Option<Self> {
+        let key = match a.call {
+            Some(call) => format!("{call}_instructions"),
+            None if a.place == 0 => "tick_kind_instructions_min".to_owned(),
+            None => return None,
+        };
+        let is_varied = [a, b].iter().any(|one| !one.cell.variations.is_empty());
+        let compared = is_varied.then(|| CellsComparison::of(a.cell, b.cell))?;
+        compared.metrics.into_iter().find(|metric| metric.metric == key)
     }
 }
 

@@ -49,9 +49,18 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// By how much it may differ before a gate fails that checks many metrics again and again.
-    pub fn tolerance_of_gates(&self) -> f64 {
-        let varied = self.varied.map_or(0.0, |varied| varied.within_rarely_left());
+    /// By how much two values of it may differ for the same kernel: means of variations vary independently.
+    pub fn tolerance_of_differences(&self) -> f64 {
+        match self.varied {
+            Some(_) => self.tolerance.hypot(self.tolerance),
+            None => self.tolerance,
+        }
+    }
+
+    /// By how much it may differ from the mean of that many variations before a gate fails that checks many
+    /// metrics again and again.
+    pub fn tolerance_of_gates(&self, variations: usize) -> f64 {
+        let varied = self.varied.map_or(0.0, |own| own.within_rarely_left(variations));
         self.tolerance.max(varied)
     }
 }
