@@ -115,11 +115,10 @@ fn phases(table: &Table) -> Option<Phases> {
 
 /// The variations of a cell. In real time each repeat is another one.
 fn variations(table: &Table, spec: &Spec) -> Variations {
-    match (table.mode.0, table.variations, spec) {
-        (Mode::Timed, _, _) => Variations::Exactly(1),
-        (Mode::Exact, Some(variations), _) => variations,
-        (Mode::Exact, None, Spec::Program(_)) => Variations::Usual,
-        (Mode::Exact, None, _) => Variations::Exactly(1),
+    match (table.mode.0, table.variations) {
+        (Mode::Timed, _) => Variations::Exactly(1),
+        (Mode::Exact, Some(variations)) => variations,
+        (Mode::Exact, None) => Variations::usual(spec),
     }
 }
 

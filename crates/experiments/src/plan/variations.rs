@@ -5,31 +5,43 @@
 //! or within the tolerance that its phases have. The order of events of programs, of threads and of a
 //! network is not: there, one run is one order out of many, and only several show how much that is.
 
-use recording::Cell;
+use recording::{Call, Cell, Spec};
 use summary::CellVariation;
 use units::Ppm;
 
 /// The first variations, from which the number of the others is computed.
 const FIRST: u32 = 3;
-/// The number of variations that is usual if the first ones are not equal.
+/// The usual number of variations if the first ones differ by more than that.
 const USUAL: u32 = 6;
 /// The most variations that are computed.
 const MOST: u32 = 64;
-/// The first variations are equal if the ± of their mean is at most this share of it.
-const EQUAL: Ppm = Ppm::new(1_000.0);
+/// The first variations are usually enough if the ± of their mean is at most this share of it.
+const ENOUGH: Ppm = Ppm::new(10_000.0);
 
 /// How many variations of a cell are run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Variations {
     /// So many.
     Exactly(u32),
-    /// Three if they are equal, six otherwise.
+    /// Three if the ± of their mean is at most 1 %, six otherwise.
     Usual,
     /// As many as it takes for a ± of at most that share of the mean, from 3 to 64.
     Within(Ppm),
 }
 
 impl Variations {
+    /// The usual ones of a measurement in exact mode: one if the order of what happens is forced, so that the
+    /// variations of its numbers are within the tolerance of its phases.
+    pub(crate) fn usual(spec: &Spec) -> Self {
+        let is_forced = match spec {
+            Spec::Program(_) => false,
+            Spec::Calls(calls) => !calls.calls.contains(&Call::Fork),
+            Spec::Slices(slices) => slices.sleepers == 0,
+            _ => true,
+        };
+        if is_forced { Self::Exactly(1) } else { Self::Usual }
+    }
+
     /// The number of those that are run first.
     pub fn first(self) -> u32 {
         match self {
@@ -46,7 +58,7 @@ impl Variations {
         };
         match self {
             Self::Exactly(count) => count,
-            Self::Usual if needed(EQUAL) > FIRST => USUAL,
+            Self::Usual if needed(ENOUGH) > FIRST => USUAL,
             Self::Usual => FIRST,
             Self::Within(share) => needed(share),
         }

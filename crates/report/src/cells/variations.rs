@@ -1,7 +1,8 @@
 //! How much the numbers of cells depend on inputs that should not matter.
 
+use recording::Body;
 use stats::{VariedMean, relative};
-use summary::{CellVariation, definition};
+use summary::{CellVariation, answer, definition};
 use units::Ppm;
 
 use crate::cells::labelled::LabelledCell;
@@ -23,19 +24,36 @@ struct Varied<'a> {
     mean: VariedMean,
 }
 
-/// The variations of all cells that have several; with `--full` those of each metric.
-pub(crate) fn variations(cells: &[LabelledCell<'_>]) -> Document {
+/// A cell, and its variations.
+type VariedCell<'a> = (&'a LabelledCell<'a>, CellVariation);
+
+/// The variations of all cells that have several. The tables of programs have those of the main metrics,
+/// which are shown of other cells; with `--full` those of all.
+pub(crate) fn variations<'a>(cells: &'a [LabelledCell<'a>]) -> Document {
     let found = cells.iter().map(|named| (named, CellVariation::of(named.cell)));
-    let found: Vec<(&LabelledCell<'_>, CellVariation)> =
+    let found: Vec<VariedCell<'_>> =
         found.filter_map(|(named, varied)| Some((named, varied?))).collect();
-    let rows: Vec<Varied<'_>> = found
+    let [main, all] = [false, true].map(|is_full| table(&found, is_full));
+    let titled = |table: Table| Document::section("Variations", table.legend(LEGEND));
+    Document::default().add(more(&found)).add_or(titled(all), titled(main))
+}
+
+/// The metrics of cells: all, or the main ones that other tables do not have, and that vary.
+fn table(cells: &[VariedCell<'_>], is_full: bool) -> Table {
+    let rows: Vec<Varied<'_>> = cells
         .iter()
         .flat_map(|(named, varied)| {
+            let is_program = matches!(answer(named.cell), Some(answer)
+                if matches!(answer.recording.body, Body::Program { .. }));
+            let is_shown = move |(key, mean): &(&String, &VariedMean)| {
+                is_full || !is_program && mean.stddev > 0.0 && varied.main.contains(key)
+            };
             let of = |(key, mean): (&String, &VariedMean)| (key.clone(), *mean);
-            varied.metrics.iter().map(of).map(|(key, mean)| Varied { named, key, mean })
+            let shown = varied.metrics.iter().filter(is_shown).map(of);
+            shown.map(|(key, mean)| Varied { named, key, mean })
         })
         .collect();
-    let table = Table::of(&rows)
+    Table::of(&rows)
         .column(Column::group("cell", 22..=60), |row| Text::name(row.named.full()))
         .column(Column::name("metric", 10..=34), |row| metric_names::cell(&row.key))
         .number("runs", |row| number::count(row.mean.variations as u64))
@@ -43,14 +61,10 @@ pub(crate) fn variations(cells: &[LabelledCell<'_>]) -> Document {
         .number("±", |row| number::any(share(&row.mean).map(number::share)))
         .number("for 1 %", |row| needed(&row.mean))
         .table
-        .legend(LEGEND);
-    let table = Document::default().heading("Variations").add_full(table);
-    let table = if found.is_empty() { Document::default() } else { table };
-    Document::default().add(more(&found)).add(table)
 }
 
 /// The cell that needs most variations, if one has too few.
-fn more(found: &[(&LabelledCell<'_>, CellVariation)]) -> Option<Text> {
+fn more(found: &[VariedCell<'_>]) -> Option<Text> {
     let needed = found.iter().filter_map(|(named, varied)| {
         let needed = varied.needed(WANTED)?;
         (needed as usize > varied.variations).then_some((needed, named))

@@ -23,9 +23,9 @@ pub struct CellVariation {
     /// The number of variations.
     #[serde(skip)]
     pub variations: usize,
-    /// The metrics that decide how many variations are needed.
+    /// The keys of the metrics that decide how many variations are needed: no quantiles and extremes.
     #[serde(skip)]
-    main: Vec<VariedMean>,
+    pub main: Vec<String>,
 }
 
 /// The answers of a cell's variations; none for a lost cell.
@@ -77,8 +77,7 @@ impl CellVariation {
             is_instructions(metric) == has_instructions
                 && !EXTREMES.iter().any(|end| metric.key.ends_with(end))
         };
-        let main = all.iter().filter(is_main).filter_map(|metric| metric.varied);
-        let main: Vec<VariedMean> = main.collect();
+        let main = all.iter().filter(is_main).map(|metric| metric.key.clone()).collect();
         let varied = |metric: Metric| Some((metric.key, metric.varied?));
         let metrics: BTreeMap<_, _> = all.iter().cloned().filter_map(varied).collect();
         let variations = metrics.values().next()?.variations;
@@ -88,7 +87,8 @@ impl CellVariation {
     /// The number of variations with which the ± of each main metric is at most that share of its mean;
     /// `None` for more than 1000.
     pub fn needed(&self, share: Ppm) -> Option<u32> {
-        let needed = self.main.iter().map(|varied| {
+        let main = self.main.iter().filter_map(|key| self.metrics.get(key));
+        let needed = main.map(|varied| {
             let within = varied.mean.abs() * share.get() / 1e6;
             u32::try_from(varied.needed(within)?).ok()
         });
