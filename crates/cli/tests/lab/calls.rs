@@ -3,7 +3,7 @@
 use crate::site::{Site, named};
 
 /// The second kernel writes a message for each function that initialises a part of it.
-const FORKS: &str = "name = \"forks\"\nkernels = [\"debian:6.1-cloud\"]\n\
+const FORKS: &str = "name = \"forks\"\nkernels = [\"debian:6.1-cloud\"]\nvariations = 1\n\
      [[boot]]\n\
      [[boot]]\nname = \"messages\"\nappend = \"initcall_debug\"\n\
      [[workload]]\nname = \"fork\"\n\

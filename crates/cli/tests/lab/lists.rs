@@ -21,7 +21,7 @@ const LISTS: &[[&str; 2]] = &[
 
 fn table() -> String {
     let mut text = format!(
-        "name = \"lists\"\nkernels = [\"{OLD}\", \"{NEW}\"]\n[machine]\ncpus = 2\n\
+        "name = \"lists\"\nkernels = [\"{OLD}\", \"{NEW}\"]\nvariations = 1\n[machine]\ncpus = 2\n\
          [[workload]]\nname = \"cat\"\n[workload.program]\n\
          run = [\"cat\", \"/sys/devices/system/cpu/isolated\", \
          \"/sys/devices/system/cpu/nohz_full\"]\n"

@@ -28,6 +28,7 @@ const MARGIN_OF_TWO: f64 = 0.05;
 const AS_FOUND: &str = r#"
 name = "as-found"
 kernels = ["debian:6.1-cloud", "debian:6.12-cloud"]
+variations = 1
 phases = 8
 
 [[workload]]
@@ -41,6 +42,7 @@ slices = { spinners = 16, getrusage_every = 12500, sleepers = 2, burst = "2700ns
 const CHANGED: &str = r#"
 name = "changed"
 kernels = ["debian:6.1-cloud", "debian:6.12-cloud"]
+variations = 1
 phases = 8
 
 [[setting]]
@@ -50,11 +52,13 @@ write = { "/sys/kernel/debug/sched/features" = "NO_WAKEUP_PREEMPTION" }
 [[setting]]
 name = "gentle=off"
 kernels = ["debian:6.1-cloud"]
+variations = 1
 write = { "/sys/kernel/debug/sched/features" = "NO_GENTLE_FAIR_SLEEPERS" }
 
 [[setting]]
 name = "parity=off"
 kernels = ["debian:6.12-cloud"]
+variations = 1
 write = { "/sys/kernel/debug/sched/features" = "NO_RUN_TO_PARITY" }
 
 [[workload]]
@@ -140,6 +144,7 @@ fn reading_costs_nothing() {
         r#"
 name = "reading"
 kernels = ["debian:6.12-cloud"]
+variations = 1
 phases = 2
 [[workload]]
 name = "both"
