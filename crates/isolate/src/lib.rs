@@ -25,7 +25,7 @@ pub use isolation::dma_latency::wake_limit_us;
 pub use isolation::{Isolation, IsolationOptions};
 pub use lock::{LockWait, on_lock_wait, try_lock, try_lock_folder};
 pub use program::child::{
-    may_have, may_order_threads, may_outrank, order_threads, tether,
+    may_have, may_order_threads, may_outrank, order_threads, take_stdin, tether,
 };
 pub use program::watchdog::{CHECK_INTERVAL, Starved, Watchdog};
 pub use program::{Ending, Program, receive_interrupts};

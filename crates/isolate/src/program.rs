@@ -1,13 +1,14 @@
 //! A program that runs on CPUs of its own and ends with this process, including all of its
 //! descendants, even those that change their session or outlive their parent.
 //!
-//! Between this process and the program is a process of [`crate::program::supervisor`], forked like
-//! the program and controlled by signals. It needs no privileges. It cannot kill processes of
+//! Between this process and the program is a process of [`crate::program::supervisor`], which starts the
+//! program and is controlled by signals. It needs no privileges. It cannot kill processes of
 //! another user (set-user-ID programs if this process is not root) and processes started on the
 //! program's behalf by others (systemd, a container daemon). If the supervisor itself is killed,
 //! only the program's first process is killed.
 
 pub(crate) mod child;
+pub(crate) mod launch;
 pub(crate) mod supervisor;
 pub(crate) mod watchdog;
 
@@ -19,12 +20,12 @@ use std::process::{Child, Command};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
-use units::CpuSet;
+use units::{CpuSet, Nanos, Span};
 
 use crate::numeric_entries::numeric_entries;
-use crate::program::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
+use crate::program::launch::{BeforeExec, Launch};
+use crate::program::supervisor::{END, LEAVE, Report, supervise};
 use crate::program::watchdog::{Watchdog, make_ordinary};
-use crate::thread::{PreparedAffinity, set_inherited_fifo};
 
 /// A running program; it is killed when this is dropped.
 #[derive(Debug)]
@@ -36,9 +37,17 @@ pub struct Program {
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ending {
+    /// From just before its exec to its end, on `CLOCK_MONOTONIC`.
+    pub ran: Span,
+    /// How long its first process was stopped by signals,
+    pub stopped: Nanos,
+    /// and how often.
+    pub stops: u64,
+    /// Whether its first thread may run on other CPUs at the end than at the start.
+    pub has_more_cpus: bool,
     /// The status of `wait4(2)`.
     pub status: libc::c_int,
-    /// The resource usage of `wait4(2)`.
+    /// The resource usage of `wait4(2)`, without that before exec.
     pub usage: libc::rusage,
     /// Whether descendants of the program are still running.
     pub is_survived: bool,
@@ -47,7 +56,8 @@ pub struct Ending {
 impl Program {
     /// Starts the program on these CPUs, to which its descendants are also restricted. If `fifo` is
     /// set, all of its threads are `SCHED_FIFO` with that priority. The program is killed when the
-    /// calling thread ends for any reason.
+    /// calling thread ends for any reason. The command's environment is that of this process with its
+    /// changes: `Command::env_clear` has no effect.
     ///
     /// # Errors
     /// Those of `exec(2)`; [`crate::may_outrank`] and [`crate::may_have`] check for others in
@@ -59,15 +69,9 @@ impl Program {
     ) -> io::Result<Self> {
         let (reports, reporting) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reports, true)?;
-        let (parent, affinity) = (std::process::id(), PreparedAffinity::of(cpus));
-        let report_to = reporting.as_raw_fd();
-        let begin = move || match fork(parent)? {
-            Fork::Supervisor(program) => supervise(program, report_to),
-            Fork::Program => {
-                affinity.apply()?;
-                fifo.map_or(Ok(()), set_inherited_fifo)
-            }
-        };
+        let (parent, report_to) = (std::process::id(), reporting.as_raw_fd());
+        let launch = Launch::of(command, cpus, fifo)?;
+        let begin = move || supervise(&launch, parent, report_to);
         // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
         // allocated.
         unsafe { command.pre_exec(begin) };
@@ -123,10 +127,7 @@ impl Program {
         let mut bytes = [0; size_of::<Report>()];
         match self.reports.read_exact(&mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            other => other.map(|()| {
-                let Report { status, survivors, usage } = Report::from_bytes(&bytes);
-                Some(Ending { status, usage, is_survived: survivors != 0 })
-            }),
+            other => other.map(|()| Some(Report::from_bytes(&bytes).into())),
         }
     }
 
@@ -144,6 +145,41 @@ impl Program {
     pub fn leave(mut self) {
         self.control(LEAVE);
         let _ = self.supervisor.wait();
+    }
+}
+
+impl From<Report> for Ending {
+    fn from(report: Report) -> Self {
+        let BeforeExec { began, usage } = report.before;
+        let [start, end, stopped] =
+            [began, report.ended, report.stopped].map(Nanos::from_nanos);
+        Self {
+            ran: Span { start, length: end.saturating_sub(start) },
+            stopped,
+            stops: report.stops,
+            has_more_cpus: report.has_more_cpus != 0,
+            status: report.status,
+            usage: without(report.usage, usage),
+            is_survived: report.survivors != 0,
+        }
+    }
+}
+
+/// A resource usage without an earlier one of the same process.
+fn without(all: libc::rusage, before: libc::rusage) -> libc::rusage {
+    let time = |all: libc::timeval, before: libc::timeval| {
+        let micros = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+        let rest = (micros(all) - micros(before)).max(0);
+        libc::timeval { tv_sec: rest / 1_000_000, tv_usec: rest % 1_000_000 }
+    };
+    libc::rusage {
+        ru_utime: time(all.ru_utime, before.ru_utime),
+        ru_stime: time(all.ru_stime, before.ru_stime),
+        ru_minflt: all.ru_minflt - before.ru_minflt,
+        ru_majflt: all.ru_majflt - before.ru_majflt,
+        ru_nvcsw: all.ru_nvcsw - before.ru_nvcsw,
+        ru_nivcsw: all.ru_nivcsw - before.ru_nivcsw,
+        ..all
     }
 }
 

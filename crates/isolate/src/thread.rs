@@ -22,7 +22,7 @@ use crate::thread::partition_entry::PartitionEntry;
 
 const BITS: usize = u64::BITS as usize;
 /// Longer than any kernel's mask: x86 supports up to 8192 CPUs (`NR_CPUS_RANGE_END`).
-const WORDS_MAX: usize = 256;
+pub(crate) const MASK_WORDS: usize = 256;
 
 /// Restricts the calling thread to one CPU, and returns when it runs there.
 ///
@@ -82,7 +82,7 @@ impl PreparedAffinity {
 /// # Errors
 /// The kernel's error: `EINVAL` if none of the CPUs is allowed, `ESRCH`, `EPERM`.
 pub fn restrict_thread(tid: u32, cpus: &CpuSet) -> io::Result<()> {
-    if cpus.iter().last().is_some_and(|last| last.index() >= WORDS_MAX * BITS) {
+    if cpus.iter().last().is_some_and(|last| last.index() >= MASK_WORDS * BITS) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     set_affinity_of(tid, &mask_of(cpus))
@@ -158,12 +158,8 @@ pub fn allowed() -> Result<CpuSet, Error> {
 
 /// The CPUs that a thread may run on; 0 is the calling thread.
 pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
-    // The kernel rejects a mask that is shorter than its own.
-    let mut mask = vec![0_u64; WORDS_MAX];
-    let (length, pointer) = (size_of_val(mask.as_slice()), mask.as_mut_ptr().cast());
-    // SAFETY: the kernel writes at most `length` bytes to `mask`.
-    let failed = unsafe { libc::sched_getaffinity(number(tid), length, pointer) };
-    if failed != 0 {
+    let mut mask = [0; MASK_WORDS];
+    if !affinity_into(number(tid), &mut mask) {
         return Err(io::Error::last_os_error());
     }
     let is_set = |cpu: &u32| {
@@ -173,6 +169,15 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     let words = mask.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
     let all = 0..u32::try_from(words * BITS).unwrap_or(0);
     Ok(all.filter(is_set).map(Cpu::new).collect())
+}
+
+/// Writes the affinity mask of a thread, unless the kernel refuses; returns whether it did.
+/// Async-signal-safe.
+pub(crate) fn affinity_into(tid: libc::pid_t, mask: &mut [u64; MASK_WORDS]) -> bool {
+    // The kernel rejects a mask that is shorter than its own.
+    let (length, pointer) = (size_of_val(mask), mask.as_mut_ptr().cast());
+    // SAFETY: the kernel writes at most `length` bytes to `mask`.
+    unsafe { libc::sched_getaffinity(tid, length, pointer) == 0 }
 }
 
 /// Restricts the calling thread to other CPUs until this is dropped, so that a thread that waits

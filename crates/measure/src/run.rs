@@ -7,24 +7,35 @@
 //! whether it starves a task ([`isolate::Watchdog`]); without, nothing else runs during the
 //! program, unless a CPU goes offline (`control::hotplug`).
 //!
-//! Cannot see: the usage of processes that outlive it; why it waited.
+//! Its time is from just before its exec to its end. Without traced events, a program that chose other
+//! CPUs for itself is known by the affinity of its first thread at the end, and by more CPU time than
+//! its CPUs were busy ([`ran_elsewhere`]).
+//!
+//! Cannot see: the usage of processes that outlive it; why it waited; threads that ran on other CPUs for
+//! less than the steps of `/proc/stat`.
 
 use std::io;
 use std::process::Command;
 
 use facts::Facts;
 use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
-use recording::{Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Usage};
-use units::{CpuSet, Nanos};
+use recording::{
+    Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Stopped, StoppedBy, Usage,
+};
+use units::{CpuSet, Nanos, Span};
 
 use crate::control::observer::{Listener, Notice, Watch};
 use crate::control::relay::Relay;
+use crate::doubts::label;
 use crate::latency::timers::now;
-use crate::proc_counters::ProcCounters;
+use crate::proc_counters::{ProcCounters, both};
 use crate::{Error, Kind, check_priority};
 
 /// The highest priority that another one can exceed.
 const HIGHEST_BUT_ONE: u8 = 98;
+
+/// The steps of the CPU times in `/proc/stat`, at the beginning and at the end.
+const STEPS: Nanos = Nanos::from_millis(20);
 
 /// Runs the program until it ends.
 pub(crate) fn run(
@@ -44,7 +55,6 @@ pub(crate) fn run(
         }
     };
     let before = ProcCounters::now();
-    let began_ns = now();
     let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
         .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
@@ -52,15 +62,29 @@ pub(crate) fn run(
         Waiting::of(spec, relay, watch.listener, doubts).until_ended(&mut program);
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
-    let elapsed_ns = now().saturating_sub(began_ns);
     let after = ProcCounters::now();
     doubts.extend(after.doubts());
-    doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
     let usage = used(&ending.usage);
+    let stopped = (ending.stops > 0).then_some(Stopped {
+        by: StoppedBy::Signal,
+        ns: ending.stopped,
+        count: ending.stops,
+    });
+    doubts.extend(ran_elsewhere(spec, &ending, busy_ns(&before, &after, &spec.cpus)));
+    doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
     let counted = counts_of(&after, &before, &spec.cpus, facts);
-    let proc = ProcCounts { preempted: usage.involuntary, ..counted };
-    let (source, interruptions, ended) = (None, None, ended(ending.status));
-    Ok(RunSeries { began_ns, elapsed_ns, ended, usage, source, interruptions, proc })
+    let Span { start: began_ns, length: elapsed_ns } = ending.ran;
+    Ok(RunSeries {
+        began_ns,
+        elapsed_ns,
+        stopped: stopped.into_iter().collect(),
+        elsewhere: Vec::new(),
+        ended: ended(ending.status),
+        usage,
+        source: None,
+        interruptions: None,
+        proc: ProcCounts { preempted: usage.involuntary, ..counted },
+    })
 }
 
 /// The command; an error if it cannot be isolated.
@@ -160,6 +184,38 @@ fn survivors(spec: &RunSpec, program: Program) -> Doubt {
         spec.cpus
     );
     Doubt::new(Code::Survivors, text)
+}
+
+/// How long these CPUs were busy between two readings, in steps of 10 ms; `None` if unknown.
+fn busy_ns(before: &ProcCounters, after: &ProcCounters, cpus: &CpuSet) -> Option<Nanos> {
+    let (before, after) = both(&before.times, &after.times)?;
+    cpus.iter().map(|cpu| Some(after.since(before, cpu)?.busy)).sum()
+}
+
+/// The doubt if the program used CPUs that it was not given, by what is known without tracing.
+fn ran_elsewhere(spec: &RunSpec, ending: &Ending, busy: Option<Nanos>) -> Option<Doubt> {
+    let cpus = label(&spec.cpus);
+    let usage = used(&ending.usage);
+    let used = usage.user_ns + usage.system_ns;
+    let beyond = used.saturating_sub(busy.unwrap_or(used));
+    let seconds = |time: Nanos| format!("{:.2} s", time.as_secs_f64());
+    let text = if beyond > STEPS.saturating_mul(2) && beyond.get() > used.get() / 20 {
+        format!(
+            "{cpus}: busy for {} while the program used {} of CPU time: at least {} of that was on \
+             other CPUs",
+            seconds(used.saturating_sub(beyond)),
+            seconds(used),
+            seconds(beyond)
+        )
+    } else if ending.has_more_cpus {
+        format!(
+            "{cpus}: the program was allowed other CPUs at its end (sched_setaffinity), and may have \
+             run there"
+        )
+    } else {
+        return None;
+    };
+    Some(Doubt::new(Code::RanElsewhere, text))
 }
 
 /// The counts of all of these CPUs together.

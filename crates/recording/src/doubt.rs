@@ -75,6 +75,10 @@ pub enum Code {
     MadeOrdinary,
     /// Processes that the program had started remained when it ended.
     Survivors,
+    /// The program ran on other CPUs than those it was given.
+    RanElsewhere,
+    /// A process of the program was stopped while others were not.
+    PartlyStopped,
     /// Threads of a guest have no names that tell their purpose.
     ThreadsUnnamed,
     /// CPU time of the host includes more than the measurement.

@@ -40,7 +40,10 @@ pub use nohz::{
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
 pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, WorkUnit};
-pub use run::{Edges, Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
+pub use run::{
+    CpuRun, Edges, Ended, Interruptions, Picked, RunSeries, RunSpec, Stopped, StoppedBy,
+    Usage,
+};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
     SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,

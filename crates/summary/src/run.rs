@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use recording::{
-    CulpritKind, Ended, Interruptions, RunSeries, RunSpec, Share, Thread, Usage,
+    CpuRun, CulpritKind, Ended, Interruptions, RunSeries, RunSpec, Share, Stopped,
+    Thread, Usage,
 };
 use serde::Serialize;
 use stats::{Distribution, Gaps};
@@ -92,14 +93,21 @@ pub struct RunSummary {
     pub priority: Option<u8>,
     /// How it ended.
     pub ended: EndedSummary,
-    /// The time from its start to its end.
+    /// The time from its exec to its end.
     pub elapsed_ns: Nanos,
+    /// The part of it in which the program was stopped.
+    pub stopped_ns: Nanos,
+    /// That, by what stopped it.
+    pub stopped: Vec<Stopped>,
+    /// How long its threads ran on CPUs that it was not given, if that was traced.
+    pub elsewhere: Vec<CpuRun>,
     /// Its CPU time, in user and kernel mode.
     pub cpu_ns: Nanos,
-    /// The part of the time from its start to its end in which it was interrupted, preempted, or its CPU
-    /// was stolen; null with several CPUs, where that overlaps, or without traced events.
+    /// The part of the time from its exec to its end in which it was interrupted, preempted, or its CPU
+    /// was stolen; null with several CPUs, where that overlaps, if it ran on CPUs that it was not given,
+    /// or without traced events.
     pub lost_ns: Option<Nanos>,
-    /// The rest of that time: its run time on a CPU of its own.
+    /// The rest of that time, without that in which it was stopped: its run time on a CPU of its own.
     pub net_ns: Option<Nanos>,
     /// Its resource usage.
     #[serde(flatten)]
@@ -122,6 +130,9 @@ impl RunSummary {
             priority: spec.fifo,
             ended: series.ended.into(),
             elapsed_ns: series.elapsed_ns,
+            stopped_ns: stopped_ns(series),
+            stopped: series.stopped.clone(),
+            elsewhere: series.elsewhere.clone(),
             cpu_ns: series.usage.user_ns + series.usage.system_ns,
             lost_ns: Self::lost_ns(spec, series),
             net_ns: Self::net_ns(spec, series),
@@ -134,14 +145,21 @@ impl RunSummary {
 
     /// The time of the interruptions on one CPU, and the stolen time outside of them.
     fn lost_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
-        let found = series.interruptions.as_ref().filter(|_| spec.cpus.len() == 1)?;
+        let is_known = spec.cpus.len() == 1 && series.elsewhere.is_empty();
+        let found = series.interruptions.as_ref().filter(|_| is_known)?;
         Some(noise(found) + found.steal_ns.unwrap_or(Nanos::ZERO))
     }
 
     /// The rest of its run time.
     pub(crate) fn net_ns(spec: &RunSpec, series: &RunSeries) -> Option<Nanos> {
-        Some(series.elapsed_ns.saturating_sub(Self::lost_ns(spec, series)?))
+        let lost = Self::lost_ns(spec, series)? + stopped_ns(series);
+        Some(series.elapsed_ns.saturating_sub(lost))
     }
+}
+
+/// The time in which the program was stopped.
+fn stopped_ns(series: &RunSeries) -> Nanos {
+    series.stopped.iter().map(|stopped| stopped.ns).sum()
 }
 
 /// The time of all interruptions.
@@ -190,7 +208,7 @@ fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
 
 #[cfg(test)]
 mod tests {
-    use recording::{Culprit, Picked, ProcCounts, Words};
+    use recording::{Culprit, Picked, ProcCounts, StoppedBy, Words};
 
     use super::*;
     use crate::example;
@@ -218,6 +236,14 @@ mod tests {
     }
 
     fn summary(interruptions: Option<Interruptions>) -> RunSummary {
+        summary_of(interruptions, vec![], vec![])
+    }
+
+    fn summary_of(
+        interruptions: Option<Interruptions>,
+        stopped: Vec<Stopped>,
+        elsewhere: Vec<CpuRun>,
+    ) -> RunSummary {
         let spec = RunSpec {
             command: Words::new(["sleep".into()]),
             cpus: Cpu::new(1).into(),
@@ -228,6 +254,8 @@ mod tests {
         let series = RunSeries {
             began_ns: Nanos::ZERO,
             elapsed_ns: Nanos::from_secs(2),
+            stopped,
+            elsewhere,
             ended: Ended::Exited(3),
             usage: Usage {
                 user_ns: Nanos::from_secs(1),
@@ -255,35 +283,54 @@ mod tests {
             share(1, Thread, "kworker/1:1", 5_000),
         ];
         let found = summary(Some(found(&gaps, &shares, 1)));
+        let proc = serde_json::json!({
+            "span_ns": 0, "interrupts": null, "softirqs": null, "timer_hz": null,
+            "preempted": 0, "waited_ns": null, "steal_ns": null,
+        });
+        let interruptions = serde_json::json!({
+            "ready_ns": 1_000_000_000, "gaps": 2, "noise_ns": 10_000,
+            "noise_ppm": 10.0, "steal_ns": 3_000_000,
+            "gap_ns": {"p50": 4_000, "p99": 6_000, "p99_9": 6_000, "max": 6_000},
+            "longest": [{"start_ns": 9_000, "ns": 6_000, "cpu": 1, "culprits": [
+                {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
+                    "prio": 120, "ns": 5_000},
+                {"kind": "timer", "name": "tick_nohz_handler", "ns": 1_000},
+            ]}],
+            "culprits": [
+                {"kind": "timer", "name": "tick_nohz_handler", "gaps": 2, "ns": 5_000,
+                    "noise_ppm": 500_000.0, "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 4_000, "period": null},
+                {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
+                    "prio": 120, "gaps": 1, "ns": 5_000, "noise_ppm": 500_000.0,
+                    "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
+            ],
+            "own": {"threads": 0, "gaps": 0, "ns": 0, "ppm": 0.0, "noise_ppm": 0.0,
+                "max_ns": 0},
+        });
         let expected = serde_json::json!({
             "cpus": "1", "policy": "fifo", "priority": 99,
             "ended": {"code": 3, "signal": null}, "elapsed_ns": 2_000_000_000_u64,
+            "stopped_ns": 0, "stopped": [], "elsewhere": [],
             "cpu_ns": 1_005_000_000, "lost_ns": 3_010_000, "net_ns": 1_996_990_000,
             "user_ns": 1_000_000_000, "system_ns": 5_000_000, "voluntary": 7,
             "involuntary": 2, "minor_faults": 90, "major_faults": 0, "source": null,
-            "interruptions": {
-                "ready_ns": 1_000_000_000, "gaps": 2, "noise_ns": 10_000,
-                "noise_ppm": 10.0, "steal_ns": 3_000_000,
-                "gap_ns": {"p50": 4_000, "p99": 6_000, "p99_9": 6_000, "max": 6_000},
-                "longest": [{"start_ns": 9_000, "ns": 6_000, "cpu": 1, "culprits": [
-                    {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
-                        "prio": 120, "ns": 5_000},
-                    {"kind": "timer", "name": "tick_nohz_handler", "ns": 1_000},
-                ]}],
-                "culprits": [
-                    {"kind": "timer", "name": "tick_nohz_handler", "gaps": 2, "ns": 5_000,
-                        "noise_ppm": 500_000.0, "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 4_000, "period": null},
-                    {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
-                        "prio": 120, "gaps": 1, "ns": 5_000, "noise_ppm": 500_000.0,
-                        "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
-                ],
-                "own": {"threads": 0, "gaps": 0, "ns": 0, "ppm": 0.0, "noise_ppm": 0.0,
-                    "max_ns": 0},
-            },
-            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
-                "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
+            "interruptions": interruptions, "proc": proc,
         });
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);
+    }
+
+    /// Check that the time in which the program was stopped is no part of the net time, and that this is
+    /// unknown if it ran elsewhere.
+    #[test]
+    fn stopped_and_elsewhere() {
+        let found = || Some(found(&[span(1_000, 4_000)], &[], 1));
+        let stops = [(StoppedBy::Signal, 300), (StoppedBy::Freezer, 200)]
+            .map(|(by, ms)| Stopped { by, ns: Nanos::from_millis(ms), count: 1 });
+        let stopped = summary_of(found(), stops.to_vec(), vec![]);
+        assert_eq!(stopped.stopped_ns, Nanos::from_millis(500));
+        assert_eq!(stopped.net_ns, Some(Nanos::from_nanos(1_496_996_000)));
+        let elsewhere = CpuRun { cpu: Cpu::new(0), ns: Nanos::from_micros(1) };
+        let elsewhere = summary_of(found(), vec![], vec![elsewhere]);
+        assert_eq!((elsewhere.lost_ns, elsewhere.net_ns), (None, None));
     }
 
     /// Check that interruptions are null without tracing.

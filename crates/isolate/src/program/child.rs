@@ -1,11 +1,13 @@
-//! Child processes: they are killed with this process, limited in the size of their files, or run
+//! Child processes, and what this process has as one: they are killed with this process, limited in the size of their files, or run
 //! with a fixed order of their threads.
 //!
 //! `prctl(2)` `PR_SET_PDEATHSIG` refers to the thread that starts the process: that thread must
 //! live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`. `signal-hook` cannot ignore
 //! SIGTTOU: it only installs handlers, which exec resets.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -13,7 +15,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;
-use crate::program::supervisor::end_with;
+use crate::program::supervisor::{checked, end_with};
 use crate::thread::{mask_of, outrank, pin_to, set_affinity, set_fifo};
 
 /// The `SCHED_FIFO` priority of the first thread.
@@ -28,6 +30,19 @@ pub fn tether(command: &mut Command, file_bytes_max: Option<u64>) {
     // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
     // allocated.
     unsafe { command.pre_exec(move || bind(parent, file_bytes_max)) };
+}
+
+/// Takes the standard input of this process, which is empty from then on, also for the processes that it
+/// starts.
+///
+/// # Errors
+/// There are too many open files.
+pub fn take_stdin() -> io::Result<OwnedFd> {
+    let taken = rustix::io::fcntl_dupfd_cloexec(io::stdin(), libc::STDERR_FILENO + 1)?;
+    let empty = File::open("/dev/null")?;
+    // SAFETY: takes numbers only. Rust assumes that standard input stays open, which it does.
+    checked(unsafe { libc::dup2(empty.as_raw_fd(), libc::STDIN_FILENO) })?;
+    Ok(taken)
 }
 
 /// Gives the command's threads a fixed order on one CPU: the first thread preempts the threads

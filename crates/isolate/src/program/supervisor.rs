@@ -5,6 +5,9 @@
 //! orphaned descendants. So killing its children until there are none kills the whole tree, without
 //! a list of it. All signals are blocked, and are fetched one by one (`sigwaitinfo(2)`).
 //!
+//! The program's clock ends here: at its SIGCHLD, for which this process has a high priority if that is
+//! permitted. It also notices when the program is stopped by a signal, and when it continues.
+//!
 //! It is forked from a process that may have threads, and does not call exec: it makes only
 //! async-signal-safe calls, and allocates no memory. `signal-hook` allocates, and cannot reset
 //! SIGCHLD to its default action.
@@ -14,6 +17,9 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
 
 use rustix::fs::{Mode, OFlags, RawDir};
+
+use crate::program::launch::{BeforeExec, Launch, Launched, monotonic};
+use crate::thread::{MASK_WORDS, affinity_into, set_fifo};
 
 /// The signal to kill all descendants; the kernel also sends it when the process that started the
 /// program has ended. This one and the next are not forwarded to programs, which have no use for them.
@@ -30,13 +36,30 @@ const OPEN_MAX: libc::c_int = 65_536;
 /// The name in process lists; not `noisefloor`, so that `killall noisefloor` does not match it.
 const NAME: &std::ffi::CStr = c"nf-supervisor";
 
-/// The supervisor's message when the program has ended.
+/// The highest priority of `SCHED_FIFO`.
+const HIGHEST: u8 = 99;
+/// The nice value of the highest priority of ordinary tasks.
+const NICEST: libc::c_int = -20;
+
+/// The supervisor's message when the program has ended. Times are of `CLOCK_MONOTONIC`, in
+/// nanoseconds.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Report {
+    /// Just before the program's exec.
+    pub(crate) before: BeforeExec,
+    /// When this process learned of its end.
+    pub(crate) ended: u64,
+    /// How long its first process was stopped by signals,
+    pub(crate) stopped: u64,
+    /// and how often.
+    pub(crate) stops: u64,
     pub(crate) status: libc::c_int,
     /// Whether descendants of the program are running.
     pub(crate) survivors: libc::c_int,
+    /// Whether its first thread was allowed CPUs at the end that it did not have at the start.
+    pub(crate) has_more_cpus: libc::c_int,
+    /// Including that before its exec.
     pub(crate) usage: libc::rusage,
 }
 
@@ -47,36 +70,39 @@ impl Report {
     }
 }
 
-/// The two processes after the fork.
-pub(crate) enum Fork {
-    /// The supervisor, with the PID of its child.
-    Supervisor(libc::pid_t),
-    /// The child, which becomes the program.
-    Program,
-}
-
-/// Makes the calling process a supervisor, which gets `END` when its parent ends, and forks its
-/// child, which is killed when the supervisor ends. Async-signal-safe.
-pub(crate) fn fork(parent: u32) -> io::Result<Fork> {
+/// Makes the calling process a supervisor, which gets `END` when its parent ends, starts the program,
+/// which is killed when the supervisor ends, and supervises it until a signal ends the supervisor.
+/// Async-signal-safe.
+///
+/// # Errors
+/// Those of [`Launch::start`]. If the program was started, this does not return.
+pub(crate) fn supervise(
+    launch: &Launch,
+    parent: u32,
+    report_to: libc::c_int,
+) -> io::Result<()> {
     end_with(parent, END)?;
     // SAFETY: takes numbers only.
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
     // If SIGCHLD is ignored, children cannot be waited for.
     // SAFETY: takes numbers only, and no handler is given.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    let own = std::process::id();
-    let before = block()?;
-    // SAFETY: the child makes async-signal-safe calls only until it execs.
-    match checked(unsafe { libc::fork() })? {
-        0 => {
-            end_with(own, libc::SIGKILL)?;
-            // SAFETY: `before` is a valid mask, and outlives the call.
-            unsafe {
-                libc::sigprocmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut())
-            };
-            Ok(Fork::Program)
-        }
-        child => Ok(Fork::Supervisor(child)),
+    let launched = launch.start(&block()?)?;
+    outrank();
+    // Inherited descriptors would keep locks and pipes open after the parent has ended.
+    close_all_but(report_to);
+    // SAFETY: the name is short, NUL-terminated, and outlives the call.
+    unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
+    until_signalled(Watched::new(launched), pid_of(parent), report_to)
+}
+
+/// Raises the priority of this process, which has no other children to inherit it: it reads the clock
+/// when the program ends, and would read it late while others have its CPU.
+fn outrank() {
+    if set_fifo(HIGHEST).is_err() {
+        // Without the privilege, the priority is unchanged.
+        // SAFETY: takes numbers only.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
     }
 }
 
@@ -110,36 +136,105 @@ fn all() -> libc::sigset_t {
     }
 }
 
-/// Supervises the child until a signal ends the supervisor. Async-signal-safe.
-pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
-    let parent = pid_of(std::os::unix::process::parent_id());
-    // Inherited descriptors would keep locks and pipes open after the parent has ended.
-    close_all_but(report_to);
-    // SAFETY: the name is short, NUL-terminated, and outlives the call.
-    unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
-    let mut is_running = true;
+/// The program, as its supervisor sees it.
+struct Watched {
+    pid: libc::pid_t,
+    is_running: bool,
+    /// Its CPUs at the start.
+    cpus: [u64; MASK_WORDS],
+    before: BeforeExec,
+    stopped_since: Option<u64>,
+    stopped: u64,
+    stops: u64,
+}
+
+impl Watched {
+    fn new(Launched { pid, before }: Launched) -> Self {
+        let mut cpus = [0; MASK_WORDS];
+        affinity_into(pid, &mut cpus);
+        let (stopped_since, stopped, stops) = (None, 0, 0);
+        Self { pid, is_running: true, cpus, before, stopped_since, stopped, stops }
+    }
+
+    /// Notes that its first process was stopped, or continues.
+    fn note(&mut self, status: libc::c_int, now: u64) {
+        if libc::WIFSTOPPED(status) {
+            self.stops += u64::from(self.stopped_since.is_none());
+            self.stopped_since.get_or_insert(now);
+        } else if let Some(since) = self.stopped_since.take() {
+            self.stopped += now.saturating_sub(since);
+        }
+    }
+
+    /// Whether its first thread has CPUs now that it did not have at the start: while it is running or
+    /// was not waited for.
+    fn has_more_cpus(&self) -> bool {
+        let mut now = [0; MASK_WORDS];
+        affinity_into(self.pid, &mut now);
+        now.iter().zip(&self.cpus).any(|(now, before)| now & !before != 0)
+    }
+
+    /// Reaps all children that have ended: returns the report of the program if it is one of them, and
+    /// whether any children are left. `now` is the time of the signal that says so.
+    fn reap(&mut self, now: u64) -> (Option<Report>, bool) {
+        let has_more_cpus = self.is_running && self.has_more_cpus();
+        let mut ended = None;
+        loop {
+            // SAFETY: all fields are numbers.
+            let mut report: Report = unsafe { zeroed() };
+            let (status, usage) = (&raw mut report.status, &raw mut report.usage);
+            let flags = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
+            // SAFETY: both fields outlive the call, which writes them.
+            match unsafe { libc::wait4(-1, status, flags, usage) } {
+                0 => return (ended, true),
+                child if child < 0 => return (ended, false),
+                child if child != self.pid => {}
+                _ => {
+                    self.note(report.status, now);
+                    if libc::WIFEXITED(report.status) || libc::WIFSIGNALED(report.status)
+                    {
+                        self.is_running = false;
+                        ended = Some(Report {
+                            before: self.before,
+                            ended: now,
+                            stopped: self.stopped,
+                            stops: self.stops,
+                            has_more_cpus: has_more_cpus.into(),
+                            ..report
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn until_signalled(
+    mut program: Watched,
+    parent: libc::pid_t,
+    report_to: libc::c_int,
+) -> ! {
     loop {
         let (signal, sender) = next_signal();
+        let now = monotonic();
         match signal {
             // Sent by the kernel, it has the number of the parent that ended; one of another process
             // that was still pending takes its place.
-            END if sender == parent || has_ended(parent) => end_all(program, is_running),
+            END if sender == parent || has_ended(parent) => end_all(&mut program),
             LEAVE if sender == parent => leave(),
             libc::SIGCHLD => {
-                let (report, are_left) = reap(program);
+                let (report, are_left) = program.reap(now);
                 if let Some(report) = report {
                     send(&Report { survivors: are_left.into(), ..report }, report_to);
-                    is_running = false;
                 }
-                // There may be no report if the program ended before its exec.
                 if !are_left {
                     leave();
                 }
             }
-            signal if is_running && sender == parent => {
+            signal if program.is_running && sender == parent => {
                 // SAFETY: takes numbers only; the program was not waited for, so its PID cannot
                 // have been reused.
-                unsafe { libc::kill(program, signal) };
+                unsafe { libc::kill(program.pid, signal) };
             }
             _ => {}
         }
@@ -162,24 +257,6 @@ fn next_signal() -> (libc::c_int, libc::pid_t) {
     (signal, sender)
 }
 
-/// Reaps all children that have ended: returns the report of the program if it is one of them, and
-/// whether any children are left.
-fn reap(program: libc::pid_t) -> (Option<Report>, bool) {
-    let mut ended = None;
-    loop {
-        // SAFETY: all fields are numbers.
-        let mut report: Report = unsafe { zeroed() };
-        let (status, usage) = (&raw mut report.status, &raw mut report.usage);
-        // SAFETY: both fields outlive the call, which writes them.
-        match unsafe { libc::wait4(-1, status, libc::WNOHANG, usage) } {
-            0 => return (ended, true),
-            child if child < 0 => return (ended, false),
-            child if child == program => ended = Some(report),
-            _ => {}
-        }
-    }
-}
-
 /// Writes a report with one call; it is shorter than `PIPE_BUF`, so the write is atomic.
 fn send(report: &Report, to: libc::c_int) {
     let bytes = ptr::from_ref(report).cast();
@@ -188,15 +265,15 @@ fn send(report: &Report, to: libc::c_int) {
 }
 
 /// Kills the program and all descendants, waits until they have ended, and exits.
-fn end_all(program: libc::pid_t, is_running: bool) -> ! {
-    if is_running {
+fn end_all(program: &mut Watched) -> ! {
+    if program.is_running {
         // SAFETY: takes numbers only; the program was not waited for.
-        unsafe { libc::kill(program, libc::SIGKILL) };
+        unsafe { libc::kill(program.pid, libc::SIGKILL) };
     }
     let (all, interval, mut attempts) = (all(), RETRY_INTERVAL, 0);
     while attempts < ATTEMPTS {
         attempts = if kill_children() == 0 { attempts + 1 } else { 0 };
-        let (_, are_left) = reap(program);
+        let (_, are_left) = program.reap(monotonic());
         if !are_left {
             break;
         }
@@ -275,7 +352,7 @@ fn pid_of(number: u32) -> libc::pid_t {
     libc::pid_t::try_from(number).unwrap_or(libc::pid_t::MAX)
 }
 
-fn checked(returned: libc::c_int) -> io::Result<libc::c_int> {
+pub(crate) fn checked(returned: libc::c_int) -> io::Result<libc::c_int> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
 

@@ -131,11 +131,14 @@ impl Make<'_> {
 
     fn command(&self, args: &[String]) -> Command {
         let mut command = Command::new("make");
-        command.env_clear().envs(FIXED).stdin(Stdio::null()).process_group(0);
+        command.stdin(Stdio::null()).process_group(0);
         isolate::receive_interrupts(&mut command);
-        let passed =
-            PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.envs(passed);
+        for (name, _) in std::env::vars_os() {
+            if !PASSED.iter().any(|passed| name == *passed) {
+                command.env_remove(name);
+            }
+        }
+        command.envs(FIXED);
         command.arg("-C").arg(self.tree).arg(format!("O={}", self.folder.path.display()));
         command.args(["ARCH=x86", "LOCALVERSION=", "--no-print-directory"]);
         command.arg(format!("-j{}", self.jobs));

@@ -158,7 +158,10 @@ impl Relay {
 
     /// Waits for the next signal, or until `other` is readable, or for `at_most`; `None` without a
     /// signal.
-    pub(crate) fn next_or(
+    ///
+    /// # Errors
+    /// Those of [`Self::next`].
+    pub fn next_or(
         &self,
         other: BorrowedFd<'_>,
         at_most: Option<Duration>,

@@ -78,10 +78,17 @@ impl Ended {
 /// The measured values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSeries {
-    /// `CLOCK_MONOTONIC` when the program was started.
+    /// `CLOCK_MONOTONIC` just before the program's exec; in files of earlier versions, when its process
+    /// was started.
     pub began_ns: Nanos,
-    /// The time until it had ended.
+    /// The time until its end.
     pub elapsed_ns: Nanos,
+    /// The parts of that time in which the program was stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<Stopped>,
+    /// Where it ran apart from its CPUs, as far as that was traced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<CpuRun>,
     /// Its end.
     pub ended: Ended,
     /// Its resource usage (`wait4(2)`), with that of the children that it waited for.
@@ -94,6 +101,41 @@ pub struct RunSeries {
     pub interruptions: Option<Interruptions>,
     /// The `/proc` counters of its CPUs, added up; `preempted` is of the whole program.
     pub proc: ProcCounts,
+}
+
+/// The time in which all threads of a program were stopped, for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// What stopped the last of them.
+    pub by: StoppedBy,
+    /// How long, in total.
+    pub ns: Nanos,
+    /// How often.
+    pub count: u64,
+}
+
+/// What stops a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// A signal: `SIGSTOP`, `SIGTSTP` (Ctrl-Z), `SIGTTIN`, `SIGTTOU`.
+    Signal,
+    /// A debugger or another tracer (`ptrace(2)`).
+    Debugger,
+    /// The freezer of cgroups.
+    Freezer,
+    /// Something of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// The time that a program's threads ran on a CPU, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuRun {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The time.
+    pub ns: Nanos,
 }
 
 /// The resource usage of a program.
@@ -166,6 +208,8 @@ mod tests {
         let series = RunSeries {
             began_ns: Nanos::from_secs(70),
             elapsed_ns: Nanos::from_secs(1),
+            stopped: vec![Stopped { by: StoppedBy::Signal, ns: start, count: 2 }],
+            elsewhere: vec![CpuRun { cpu: Cpu::new(3), ns: length }],
             ended: Ended::Killed(15),
             usage: Usage { user_ns: start, voluntary: 2, ..Usage::default() },
             source: Some(Source::Bpf),
@@ -185,6 +229,8 @@ mod tests {
         });
         let seen = serde_json::json!({
             "began_ns": 70_000_000_000_u64, "elapsed_ns": 1_000_000_000,
+            "stopped": [{"by": "signal", "ns": 1_000_000, "count": 2}],
+            "elsewhere": [{"cpu": 3, "ns": 4_000}],
             "ended": {"killed": 15},
             "usage": {"user_ns": 1_000_000, "system_ns": 0, "voluntary": 2,
                 "involuntary": 0, "minor_faults": 0, "major_faults": 0},
@@ -202,7 +248,14 @@ mod tests {
         });
         assert_eq!(serde_json::from_value::<RunSpec>(earlier).unwrap(), spec);
         assert_eq!(serde_json::to_value(&series).unwrap(), seen);
-        assert_eq!(serde_json::from_value::<RunSeries>(seen).unwrap(), series);
+        assert_eq!(serde_json::from_value::<RunSeries>(seen.clone()).unwrap(), series);
+        // Files of earlier versions do not have these.
+        let mut earlier = seen;
+        let fields = earlier.as_object_mut().unwrap();
+        fields.retain(|name, _| name != "stopped" && name != "elsewhere");
+        let series = RunSeries { stopped: vec![], elsewhere: vec![], ..series };
+        assert_eq!(serde_json::to_value(&series).unwrap(), earlier);
+        assert_eq!(serde_json::from_value::<RunSeries>(earlier).unwrap(), series);
     }
 
     /// Check that ends have the codes that shells give them.

@@ -1,7 +1,9 @@
 //! The report of `run`: how the program ended, its resource usage, the interrupts of its CPUs
 //! and, if events were traced, its interruptions and their sources.
 
-use recording::{CulpritKind, Ended, Picked, RunSeries, RunSpec, Source};
+use recording::{
+    CulpritKind, Ended, Picked, RunSeries, RunSpec, Source, Stopped, StoppedBy,
+};
 use summary::{Interruption, InterruptionsSummary, RunSummary};
 
 use crate::document::Document;
@@ -26,7 +28,7 @@ pub(crate) fn run(spec: &RunSpec, series: &RunSeries, summary: &RunSummary) -> D
     let (Some(source), Some(found)) = (series.source, &summary.interruptions) else {
         return document;
     };
-    let document = document.add(interruptions(source, found));
+    let document = document.add(interruptions(source, summary, found));
     if found.gaps == 0 {
         return document;
     }
@@ -43,14 +45,30 @@ fn title(spec: &RunSpec, series: &RunSeries) -> Text {
         Ended::Killed(signal) => format!("was killed by signal {signal}"),
     };
     text!(
-        "{} {} after {}, on {}{}, as {}.",
+        "{} {} after {}{}, on {}{}, as {}.",
         Text::name(beginning(&spec.command.to_string())),
         end,
         series.elapsed_ns,
+        stopped(&series.stopped),
         cpus(&spec.cpus),
         why(spec.picked),
         class(spec.fifo),
     )
+}
+
+/// The time in which it was stopped, if it was.
+fn stopped(parts: &[Stopped]) -> Option<Text> {
+    let part = |part: &Stopped| {
+        let by = match part.by {
+            StoppedBy::Signal => "a signal",
+            StoppedBy::Debugger => "a debugger",
+            StoppedBy::Freezer => "the freezer of its cgroup",
+            StoppedBy::Other => "something unknown",
+        };
+        text!("{} by {}", part.ns, by)
+    };
+    let all = Text::join(parts.iter().map(part), " and ");
+    (!parts.is_empty()).then(|| text!(", stopped for {}", all))
 }
 
 fn why(picked: Picked) -> &'static str {
@@ -64,13 +82,15 @@ fn why(picked: Picked) -> &'static str {
 
 fn usage(summary: &RunSummary) -> Table {
     let usage = &summary.usage;
-    let net = summary.net_ns.map(|net| {
-        [
-            ("run time", summary.elapsed_ns.into()),
-            ("interruptions and steal time", number::known(summary.lost_ns)),
-            ("net run time", net.into()),
-        ]
-    });
+    let is_stopped = !summary.stopped_ns.is_zero();
+    let stopped = is_stopped.then(|| ("stopped", summary.stopped_ns.into()));
+    let net = summary.net_ns.map(|net| ("net run time", net.into()));
+    let times = [
+        net.is_some().then(|| ("run time", summary.elapsed_ns.into())),
+        summary.lost_ns.map(|lost| ("interruptions and steal time", lost.into())),
+        stopped,
+        net,
+    ];
     let all = [
         ("user time", usage.user_ns.into()),
         ("system time", usage.system_ns.into()),
@@ -80,7 +100,7 @@ fn usage(summary: &RunSummary) -> Table {
         ("major page faults (read from disk)", usage.major_faults.into()),
         ("steal time of the CPUs", number::known(summary.proc.steal_ns)),
     ];
-    let rows: Vec<(&str, Text)> = net.into_iter().flatten().chain(all).collect();
+    let rows: Vec<(&str, Text)> = times.into_iter().flatten().chain(all).collect();
     Table::of(&rows)
         .column(Column::words(""), |(name, _)| *name)
         .number("", |(_, value)| value.clone())
@@ -96,7 +116,12 @@ fn interrupts(summary: &RunSummary) -> Document {
         .add(lines.map(interrupt_table))
 }
 
-fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
+fn interruptions(
+    source: Source,
+    summary: &RunSummary,
+    found: &InterruptionsSummary,
+) -> Text {
+    let is_elsewhere = !summary.elsewhere.is_empty();
     let lengths = (found.gaps > 0).then(|| {
         let of = found.gap_ns;
         let [median, p99, longest] = [of.p50, of.p99, of.max].map(number::any);
@@ -104,11 +129,12 @@ fn interruptions(source: Source, found: &InterruptionsSummary) -> Text {
     });
     text!(
         "Interruptions, traced with {}: {}, {} in total, {} of the time in which the program was \
-         runnable. They are interrupts while it ran, and preemptions by other threads.{}",
+         runnable{}. They are interrupts while it ran, and preemptions by other threads.{}",
         source_words(source),
         found.gaps,
         found.noise_ns,
         number::known(found.noise_ppm),
+        is_elsewhere.then(|| format!(" on {}", cpus(&summary.cpus))),
         lengths,
     )
 }
@@ -138,6 +164,8 @@ fn one_source(kind: CulpritKind, name: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use recording::{Body, Stopped, StoppedBy, Words};
+    use units::Nanos;
 
     use crate::example::{self, GUEST, METAL};
     use crate::measurements::text_of;
@@ -146,6 +174,22 @@ mod tests {
     #[test]
     fn run_with_interruptions() {
         assert_snapshot!(text_of(&example::run(GUEST)));
+    }
+
+    /// Check that the time in which a program was stopped is named, with and without traced events.
+    #[test]
+    fn run_that_was_stopped() {
+        let texts = [GUEST, METAL].map(|of| {
+            let mut recording = example::run(of);
+            let Body::Run { spec, series } = &mut recording.body else { panic!() };
+            spec.command = Words::new(["./compute".into()]);
+            series.stopped = [(StoppedBy::Signal, 3), (StoppedBy::Freezer, 1)]
+                .map(|(by, secs)| Stopped { by, ns: Nanos::from_secs(secs), count: 1 })
+                .to_vec();
+            let text = text_of(&recording);
+            text.lines().take(8).collect::<Vec<_>>().join("\n")
+        });
+        assert_snapshot!(texts.join("\n[...]\n"));
     }
 
     /// Check `run` of a long command that was killed, without tracing.

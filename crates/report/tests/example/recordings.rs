@@ -360,6 +360,8 @@ pub(crate) fn run(groups: &str) -> Recording {
     let series = RunSeries {
         began_ns: Nanos::from_secs(77),
         elapsed_ns: Nanos::from_millis(10_002),
+        stopped: Vec::new(),
+        elsewhere: Vec::new(),
         ended: if is_guest { Ended::Exited(3) } else { Ended::Killed(15) },
         usage: Usage {
             user_ns: Nanos::from_millis(9_985),
