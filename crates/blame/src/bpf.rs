@@ -9,6 +9,7 @@ pub(crate) mod alarm;
 pub(crate) mod attached;
 pub(crate) mod mapped;
 pub(crate) mod object;
+pub(crate) mod outside;
 pub(crate) mod refusal;
 pub(crate) mod ring;
 pub(crate) mod switch_programs;
@@ -26,11 +27,12 @@ use units::CpuSet;
 use crate::bpf::alarm::Alarm;
 use crate::bpf::attached::{Attached, failed, too_many};
 use crate::bpf::object::{Loaded, Opened};
+use crate::bpf::outside::OutsideQueue;
 use crate::bpf::refusal::Needs;
 use crate::bpf::ring::{Amount, Comm, Record, Rings};
 use crate::error::Error;
 use crate::level::Level;
-use crate::records::Lane;
+use crate::records::{Lane, Outside};
 use crate::ring_sizes::RingSizes;
 use crate::source::{EventSource, Threads};
 
@@ -120,25 +122,25 @@ const PERIOD_OF_SLICES: Duration = Duration::from_millis(20);
 pub(crate) struct Programs {
     attached: Attached,
     rings: Rings,
+    /// Only with marks.
+    outside_queue: Option<OutsideQueue>,
+    outside: Outside,
     alarm: Option<Alarm>,
     has_stopped: bool,
 }
 
 impl EventSource for Programs {
     fn read(&mut self, lanes: &mut [Lane]) {
-        // First: an alarm that comes while the rings are read is not lost.
-        if let Some(alarm) = &self.alarm {
-            alarm.reset();
-        }
         let is_slice = self.alarm.is_some() && !self.has_stopped;
-        self.rings.begin(if is_slice { Amount::Slice } else { Amount::All });
-        for (place, lane) in lanes.iter_mut().enumerate() {
-            for level in Level::ALL {
-                self.rings.drain(place, level, |record| lane.push(level, record));
-            }
-            self.rings.drain_steal(place, |stolen| lane.push_stolen(stolen));
-            lane.has_steal_clock = self.rings.has_steal_clock(place);
-        }
+        self.read_amount(lanes, if is_slice { Amount::Slice } else { Amount::All });
+    }
+
+    fn read_all(&mut self, lanes: &mut [Lane]) {
+        self.read_amount(lanes, Amount::All);
+    }
+
+    fn take_outside(&mut self) -> Outside {
+        self.outside.take()
     }
 
     fn alarms(&self) -> Vec<BorrowedFd<'_>> {
@@ -153,14 +155,35 @@ impl EventSource for Programs {
         }
     }
 
-    fn stop(&mut self) -> Vec<String> {
+    fn stop(&mut self) {
         self.has_stopped = true;
         self.attached.links.clear();
+    }
+
+    fn missing(&self) -> Vec<String> {
         self.attached.missing.iter().map(|name| (*name).to_owned()).collect()
     }
 }
 
 impl Programs {
+    fn read_amount(&mut self, lanes: &mut [Lane], amount: Amount) {
+        // First: an alarm that comes while the rings are read is not lost.
+        if let Some(alarm) = &self.alarm {
+            alarm.reset();
+        }
+        self.rings.begin(amount);
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            for level in Level::ALL {
+                self.rings.drain(place, level, |record| lane.push(level, record));
+            }
+            self.rings.drain_steal(place, |stolen| lane.push_stolen(stolen));
+            lane.has_steal_clock = self.rings.has_steal_clock(place);
+        }
+        if let Some(queue) = &self.outside_queue {
+            queue.drain(&mut self.outside);
+        }
+    }
+
     /// Loads and attaches them.
     ///
     /// # Errors
@@ -182,6 +205,7 @@ impl Programs {
         assign_lanes(&mut opened, cpus, sizes)?;
         if threads == Threads::Marked {
             opened.set_capacity("children", CHILDREN)?;
+            OutsideQueue::size(&mut opened)?;
         }
         let access = Access::detect();
         opened.set("has_task", &[u8::from(access == Access::Direct)])?;
@@ -194,8 +218,17 @@ impl Programs {
         let rings = Rings::new(&loaded, cpus.len(), sizes)?;
         let alarms = MapHandle::try_from(&loaded.map("alarms")?);
         let alarm = alarms.ok().and_then(Alarm::open);
-        let mut program =
-            Self { attached: Attached::default(), rings, alarm, has_stopped: false };
+        let outside_queue = (threads == Threads::Marked)
+            .then(|| OutsideQueue::new(&loaded))
+            .transpose()?;
+        let mut program = Self {
+            attached: Attached::default(),
+            rings,
+            outside_queue,
+            outside: Outside::default(),
+            alarm,
+            has_stopped: false,
+        };
         match points {
             Points::Raw => program.attach_raw(&loaded, threads, access)?,
             Points::Classic => program.attach_classic(&loaded, access)?,

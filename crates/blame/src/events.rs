@@ -1,7 +1,9 @@
 //! The events of a run, and the attribution of its gaps to them.
 
+use std::sync::Arc;
+
 use recording::{
-    Blamed, Body, Code, CpuBusy, CpuNoise, Doubt, Event, NoiseSeries, Recording,
+    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, NoiseSeries, Recording,
     RunSeries, Source, Steal, TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span, chain};
@@ -14,8 +16,9 @@ use crate::join::layers::{Piece, innermost};
 use crate::join::steal::common;
 use crate::join::{Joined, join, within};
 use crate::level::Level;
+use crate::life::{Life, elsewhere};
 use crate::names::Names;
-use crate::records::{Lane, Record};
+use crate::records::{Lane, Outside, Record};
 use crate::steal_clock;
 use crate::tally::Tally;
 
@@ -29,14 +32,19 @@ const NEEDED: &[&str] = &[
     "sched_switch",
 ];
 
+/// A process that was stopped alone for a shorter time is not worth a doubt.
+const PART_MIN: Nanos = Nanos::from_millis(1);
+
 /// The kernel's events on some CPUs during a measurement.
 pub struct Events {
     pub(crate) source: Source,
     pub(crate) lanes: Vec<Lane>,
+    /// The runs of a program on other CPUs.
+    pub(crate) outside: Outside,
     /// The tracepoints that this kernel lacks.
     pub(crate) missing: Vec<String>,
     /// Why no better source was used.
-    pub(crate) why_not: Vec<Error>,
+    pub(crate) why_not: Arc<Vec<Error>>,
     pub(crate) names: Names,
 }
 
@@ -47,17 +55,15 @@ impl Events {
     }
 
     /// Attributes the gaps of a recording, if it has any, and adds doubts. With `trace` the events
-    /// themselves are stored too. `before` are the gaps of a busy loop before a program was run, for
-    /// the edges of its interruptions.
-    pub fn blame_in(
-        &self,
-        recording: &mut Recording,
-        trace: bool,
-        before: Option<&NoiseSeries>,
-    ) {
+    /// themselves are stored too. `edges` are those of the interruptions of a program.
+    pub fn blame_in(&self, recording: &mut Recording, trace: bool, edges: &TypicalEdges) {
         let mut doubts = if let Body::Run { spec, series } = &mut recording.body {
-            let edges = before.map(|before| self.typical_edges(before));
-            self.interrupted(&spec.cpus, series, &edges.unwrap_or_default())
+            let found = self.interrupted(&spec.cpus, series, edges);
+            if series.interruptions.is_some() {
+                // It is only suspected without events.
+                recording.doubts.retain(|doubt| doubt.code != Code::RanElsewhere);
+            }
+            found
         } else if let Body::Ticks { series, .. } = &mut recording.body {
             self.busy(series)
         } else {
@@ -70,7 +76,8 @@ impl Events {
         recording.doubts.extend(doubts);
     }
 
-    /// Finds the interruptions of a program that ran on these CPUs; returns doubts.
+    /// Finds the end of a program that ran on these CPUs, where else it ran, when it was stopped, and its
+    /// interruptions; returns doubts.
     fn interrupted(
         &self,
         cpus: &CpuSet,
@@ -83,14 +90,24 @@ impl Events {
         if lanes.is_empty() {
             return self.untraced_doubt().into_iter().collect();
         }
-        let ran = Span { start: series.began_ns, length: series.elapsed_ns };
-        let (found, lost) = interruptions(&lanes, &self.names, ran, edges);
+        let life = Life::of(&lanes, &self.outside);
+        let began = series.began_ns;
+        // Its supervisor may have noticed it late.
+        let end = life.end().filter(|end| *end > began);
+        let length = end.map_or(series.elapsed_ns, |end| end.saturating_sub(began));
+        series.elapsed_ns = series.elapsed_ns.min(length);
+        let ran = Span { start: began, length: series.elapsed_ns };
+        let stops = life.stops(ran);
+        series.stopped = stops.all;
+        series.elsewhere = elsewhere(&self.outside, ran);
+        let (found, lost) = interruptions(&lanes, &self.outside, &self.names, ran, edges);
         series.interruptions = Some(found);
-        self.doubts(lost)
+        let doubts = [elsewhere_doubt(cpus, series), partly_stopped_doubt(stops.part)];
+        doubts.into_iter().flatten().chain(self.doubts(lost)).collect()
     }
 
     /// The edges of events in the gaps of this process's busy loop.
-    fn typical_edges(&self, series: &NoiseSeries) -> TypicalEdges {
+    pub fn typical_edges(&self, series: &NoiseSeries) -> TypicalEdges {
         let (Some(monotonic), [cpu]) = (series.monotonic, series.cpus.as_slice()) else {
             return TypicalEdges::default();
         };
@@ -195,6 +212,13 @@ impl Events {
 
     /// The doubts about lost events of each CPU, and about missing tracepoints.
     fn doubts(&self, lost: impl IntoIterator<Item = (Cpu, u64)>) -> Vec<Doubt> {
+        let outside = (self.outside.lost > 0).then(|| {
+            let text = format!(
+                "{} runs of the program on CPUs that it was not given were too many to store",
+                self.outside.lost
+            );
+            Doubt::new(Code::EventsLost, text)
+        });
         let lost = lost.into_iter().filter(|(_, lost)| *lost > 0).map(|(cpu, lost)| {
             let text = format!(
                 "CPU {cpu}: {lost} events were lost, as they were too fast to be read or \
@@ -209,7 +233,7 @@ impl Events {
             );
             Doubt::new(Code::Untraced, text)
         });
-        lost.chain(missing).collect()
+        lost.chain(outside).chain(missing).collect()
     }
 }
 
@@ -223,6 +247,38 @@ fn losses(lane: &Lane, cpu: &CpuNoise, clock: Clock) -> (Vec<Span>, u64) {
     });
     let (spans, events): (Vec<Span>, Vec<u64>) = met.unzip();
     (spans, events.into_iter().fold(0, u64::saturating_add))
+}
+
+/// The doubt if a program ran on CPUs that it was not given.
+fn elsewhere_doubt(cpus: &CpuSet, series: &RunSeries) -> Option<Doubt> {
+    let time = |run: &CpuRun| format!("{} on CPU {}", in_words(run.ns), run.cpu);
+    let times: Vec<String> = series.elsewhere.iter().map(time).collect();
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let text = format!(
+        "the program ran for {}, outside of {word} {cpus}: its interruptions there are not known, and \
+         neither is its net run time",
+        times.join(", ")
+    );
+    (!times.is_empty()).then(|| Doubt::new(Code::RanElsewhere, text))
+}
+
+/// The doubt if a process of a program was stopped for that long while others were not.
+fn partly_stopped_doubt(part: Nanos) -> Option<Doubt> {
+    let text = format!(
+        "a process of the program was stopped for {} while others of its processes were not: that \
+         time is part of the net run time",
+        in_words(part)
+    );
+    (part >= PART_MIN).then(|| Doubt::new(Code::PartlyStopped, text))
+}
+
+fn in_words(time: Nanos) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 0.1 {
+        format!("{:.3} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
 }
 
 /// The CPUs that were offline during a measurement, by its doubts.

@@ -19,7 +19,7 @@ use crate::join::steal::common;
 use crate::join::{Joined, join, merged, within as pieces_within};
 use crate::level::Level;
 use crate::names::Names;
-use crate::records::{Lane, Loss, Record, Stolen};
+use crate::records::{Lane, Loss, Outside, Record, Stolen};
 use crate::tally::Tally;
 
 /// The time from the end of an interrupt to the switch that it causes; it does not count as a run
@@ -27,15 +27,19 @@ use crate::tally::Tally;
 const NEAR: Nanos = Nanos::from_micros(2);
 
 /// The interruptions of the program that ran on the CPUs of these lanes in that period of the
-/// records' clock, one CPU after the other, and the number of lost events of each CPU.
+/// records' clock, one CPU after the other, and the number of lost events of each CPU. `outside` are its
+/// runs on other CPUs.
 pub(crate) fn interruptions(
     lanes: &[&Lane],
+    outside: &Outside,
     names: &Names,
     ran: Span,
     edges: &TypicalEdges,
 ) -> (Interruptions, Vec<(Cpu, u64)>) {
-    let runs: Vec<Vec<Run>> = lanes.iter().map(|lane| own_runs(lane, ran)).collect();
-    let resumes = Resumes::of(&runs);
+    let runs = lanes.iter().map(|lane| own_runs(&lane.records, ran));
+    let runs: Vec<Vec<Run>> = runs.collect();
+    let away = own_runs(outside.runs.iter().map(|(_, record)| record), ran);
+    let resumes = Resumes::of(runs.iter().flatten().chain(&away));
     let mut all = Interruptions {
         ready_ns: Nanos::ZERO,
         gaps: Vec::new(),
@@ -236,8 +240,8 @@ struct Run {
 }
 
 /// The runs of the program's threads, in order.
-fn own_runs(lane: &Lane, ran: Span) -> Vec<Run> {
-    let own = lane.records.iter().filter(|record| record.mark.is_own);
+fn own_runs<'a>(records: impl IntoIterator<Item = &'a Record>, ran: Span) -> Vec<Run> {
+    let own = records.into_iter().filter(|record| record.mark.is_own);
     let run = |record: &Record| {
         let (thread, is_runnable) = (record.id, record.mark.is_runnable);
         Some(Run { span: within(record, ran)?, thread, is_runnable })
@@ -251,9 +255,9 @@ fn own_runs(lane: &Lane, ran: Span) -> Vec<Run> {
 struct Resumes(HashMap<u32, Vec<Nanos>>);
 
 impl Resumes {
-    fn of(runs: &[Vec<Run>]) -> Self {
+    fn of<'a>(runs: impl Iterator<Item = &'a Run>) -> Self {
         let mut starts: HashMap<u32, Vec<Nanos>> = HashMap::new();
-        for run in runs.iter().flatten() {
+        for run in runs {
             starts.entry(run.thread).or_default().push(run.span.start);
         }
         starts.values_mut().for_each(|starts| starts.sort_unstable());
@@ -286,7 +290,8 @@ fn within(record: &Record, ran: Span) -> Option<Span> {
     clipped(record.start, record.end, ran)
 }
 
-fn clipped(from: u64, to: u64, ran: Span) -> Option<Span> {
+/// The part of a period of the records' clock in which the program ran, relative to its start.
+pub(crate) fn clipped(from: u64, to: u64, ran: Span) -> Option<Span> {
     let begin = Nanos::from_nanos(from).max(ran.start);
     let end = Nanos::from_nanos(to).min(ran.end());
     let length = end.saturating_sub(begin);
@@ -331,8 +336,7 @@ mod tests {
             mark: Mark {
                 is_own: mark != "other",
                 is_runnable: mark == "runnable",
-                is_kernel: false,
-                is_self: false,
+                ..Mark::default()
             },
         }
     }
@@ -349,7 +353,8 @@ mod tests {
     fn found_on(lanes: &[&Lane]) -> Interruptions {
         let names = Names::read(&Root::live(), &[]);
         let (start, length) = (Nanos::from_secs(1), Nanos::from_millis(10));
-        interruptions(lanes, &names, Span { start, length }, &TypicalEdges::default()).0
+        let ran = Span { start, length };
+        interruptions(lanes, &Outside::default(), &names, ran, &TypicalEdges::default()).0
     }
 
     fn found(records: Vec<Record>, losses: &[(u64, u64)]) -> Interruptions {
@@ -458,7 +463,8 @@ mod tests {
         let gaps = [(micros(0, 20), &[piece][..])];
         let edges = TypicalEdges::of(gaps.into_iter(), &[timer]);
         let ran = Span { start: Nanos::from_secs(1), length: Nanos::from_millis(10) };
-        let (found, _) = interruptions(&[&lane], &names, ran, &edges);
+        let away = Outside::default();
+        let (found, _) = interruptions(&[&lane], &away, &names, ran, &edges);
         assert_eq!(micros_of(&found), [(191, 44), (4_991, 24), (9_981, 19)]);
         let [one] = found.edges[..] else { panic!("{:?}", found.edges) };
         let edges = [one.entry_ns, one.exit_ns];
@@ -498,6 +504,15 @@ mod tests {
             own.map(|share| share.ns).sum::<Nanos>()
         };
         assert_eq!([taken(0), taken(1)], [30, 10].map(Nanos::from_micros));
+        // The interruption ends there, too, if the other CPU is not the program's.
+        let mut outside = Outside::default();
+        for run in second.records.iter().filter(|record| record.mark.is_own) {
+            outside.push((second.cpu, *run));
+        }
+        let ran = Span { start: Nanos::from_secs(1), length: Nanos::from_millis(10) };
+        let (names, edges) = (Names::read(&Root::live(), &[]), TypicalEdges::default());
+        let (moved, _) = interruptions(&[&first], &outside, &names, ran, &edges);
+        assert_eq!(micros_of(&moved), [(100, 30)]);
         // With one CPU alone the other is unknown.
         let alone = found_on(&[&first]);
         assert_eq!((micros_of(&alone), alone.gap_cpus), (vec![(100, 800)], vec![]));

@@ -14,6 +14,7 @@ mod events;
 mod interruptions;
 mod join;
 mod level;
+mod life;
 mod names;
 mod reader;
 mod records;
@@ -29,6 +30,7 @@ mod watcher;
 
 pub use error::{Error, Kind};
 pub use events::Events;
+pub use join::edges::TypicalEdges;
 pub use join::steal::StealBounds;
 pub use join::{Joined, join};
 pub use source::Threads;

@@ -1,5 +1,6 @@
 //! The recorded events, CPU by CPU in the order of their ends, and the lost ones.
 
+use recording::StoppedBy;
 use units::Cpu;
 
 use crate::level::Level;
@@ -32,14 +33,18 @@ pub(crate) struct Record {
 /// Properties of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// It belongs to a process that this one started, or to a descendant of one.
+    /// It belongs to a program that is measured, or to a descendant of it.
     pub(crate) is_own: bool,
     /// It could have continued when it left the CPU.
     pub(crate) is_runnable: bool,
     /// It is known to be a kernel thread.
     pub(crate) is_kernel: bool,
-    /// It belongs to this process.
+    /// It belongs to this process, or supervises a program for it.
     pub(crate) is_self: bool,
+    /// It has ended.
+    pub(crate) is_dead: bool,
+    /// What stopped it.
+    pub(crate) stopped_by: Option<StoppedBy>,
 }
 
 impl Record {
@@ -171,6 +176,38 @@ impl Lane {
         if let Some(loss) = self.losses.get_mut(place) {
             loss.until = until.max(loss.until);
         }
+    }
+}
+
+/// The runs of a program's threads on CPUs that are not measured, in the order of their ends.
+#[derive(Default)]
+pub(crate) struct Outside {
+    pub(crate) runs: Vec<(Cpu, Record)>,
+    /// The number of runs that are missing.
+    pub(crate) lost: u64,
+    /// Those that the source has lost.
+    lost_before: u64,
+}
+
+impl Outside {
+    /// Stores a run.
+    pub(crate) fn push(&mut self, run: (Cpu, Record)) {
+        match self.runs.len() < RECORDS_MAX {
+            true => self.runs.push(run),
+            false => self.lost += 1,
+        }
+    }
+
+    /// Stores the number of runs that the source has lost since it was opened.
+    pub(crate) fn set_lost(&mut self, lost: u64) {
+        self.lost += lost.saturating_sub(self.lost_before);
+        self.lost_before = lost;
+    }
+
+    /// Takes what was stored since the last call.
+    pub(crate) fn take(&mut self) -> Self {
+        let lost_before = self.lost_before;
+        std::mem::replace(self, Self { lost_before, ..Self::default() })
     }
 }
 

@@ -3,13 +3,24 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::records::Lane;
+use crate::records::{Lane, Outside};
 
 /// A source of events, which was started before this was made.
 pub(crate) trait EventSource: Send {
     /// Stores the events that ended since the last call. There is a lane for each traced CPU, in
     /// rising order.
     fn read(&mut self, lanes: &mut [Lane]);
+
+    /// Stores all events that have ended, while further events are traced: a source that is read in parts
+    /// leaves some of them otherwise.
+    fn read_all(&mut self, lanes: &mut [Lane]) {
+        self.read(lanes);
+    }
+
+    /// Takes the runs of a program's threads on other CPUs, which were stored by [`Self::read`].
+    fn take_outside(&mut self) -> Outside {
+        Outside::default()
+    }
 
     /// What becomes readable when about a quarter of a buffer is unread, until it is read; empty if
     /// nothing does.
@@ -18,9 +29,11 @@ pub(crate) trait EventSource: Send {
     /// The interval in which the buffers are read without an alarm.
     fn period(&self) -> Duration;
 
-    /// Stops tracing; remaining events can still be read. Returns the tracepoints that this kernel
-    /// lacks.
-    fn stop(&mut self) -> Vec<String>;
+    /// Stops tracing; remaining events can still be read.
+    fn stop(&mut self);
+
+    /// The tracepoints that this kernel lacks.
+    fn missing(&self) -> Vec<String>;
 }
 
 /// The threads that count as culprits.
@@ -30,6 +43,7 @@ pub enum Threads {
     Others,
     /// Every thread: to measure the cost of tracing.
     All,
-    /// Every thread, with marks on those of processes that this one starts.
+    /// Every thread, with marks on those of programs: the children of processes that this one starts
+    /// ([`isolate::Program`] has a supervisor in between), and their descendants.
     Marked,
 }

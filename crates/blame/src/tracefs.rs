@@ -122,10 +122,13 @@ impl EventSource for Trace {
         }
     }
 
-    fn stop(&mut self) -> Vec<String> {
+    fn stop(&mut self) {
         // If the write fails, closing the instance ends the trace as well.
         let _ = self.instance.write("tracing_on", "0");
         self.has_stopped = true;
+    }
+
+    fn missing(&self) -> Vec<String> {
         self.missing.iter().map(|name| (*name).to_owned()).collect()
     }
 }

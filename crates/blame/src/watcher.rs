@@ -1,6 +1,8 @@
 //! The event source: the best one that the machine permits, read during a measurement.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use facts::{Facts, Root};
 use recording::Source;
@@ -11,7 +13,7 @@ use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::names::Names;
 use crate::reader::{End, Reader};
-use crate::records::Lane;
+use crate::records::{Lane, Outside};
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
 use crate::tracefs::leftovers;
@@ -24,7 +26,7 @@ pub struct Watcher {
     cpus: CpuSet,
     source: Source,
     events: Option<(Box<dyn EventSource>, End)>,
-    why_not: Vec<Error>,
+    why_not: Arc<Vec<Error>>,
     removed: Vec<PathBuf>,
 }
 
@@ -67,9 +69,15 @@ impl Watcher {
             let end = |events| Ok((events, End::new().map_err(no_end)?));
             let events = events.map(end).transpose()?;
             let (cpus, removed) = (cpus.clone(), leftovers::remove());
+            let why_not = Arc::new(why_not);
             return Ok(Self { cpus, source: kind, events, why_not, removed });
         }
         Err(Error::new(Kind::Missing, "no event source is available"))
+    }
+
+    /// The CPUs.
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
     }
 
     /// The source.
@@ -87,40 +95,81 @@ impl Watcher {
         self.removed.iter().map(PathBuf::as_path)
     }
 
-    /// Starts to read the events, just before the measurement.
+    /// Starts to read the events, just before the measurement. Those since the start of the trace, or
+    /// since its pause, are discarded.
     pub fn begin(self) -> Watching {
         let Self { cpus, source, events, why_not, .. } = self;
-        let lanes = || cpus.iter().map(Lane::new).collect();
-        let reader =
-            events.map(|(events, end)| Reader::begin(events, lanes(), cpus.clone(), end));
-        Watching { source, why_not, reader }
+        let lanes = || cpus.iter().map(Lane::new).collect::<Vec<_>>();
+        let reader = events.map(|(mut events, end)| {
+            events.read_all(&mut lanes());
+            events.take_outside();
+            Reader::begin(events, lanes(), cpus.clone(), end)
+        });
+        Watching { cpus, source, why_not, reader }
     }
 }
 
 /// Events that are being read.
 pub struct Watching {
+    cpus: CpuSet,
     source: Source,
-    why_not: Vec<Error>,
+    why_not: Arc<Vec<Error>>,
     reader: Option<Reader>,
 }
 
 impl Watching {
-    /// Stops reading; returns the events since the start of the trace.
+    /// Ends the trace; returns its events.
     pub fn end(self) -> Events {
-        let Self { source, why_not, reader } = self;
-        let (mut lanes, mut missing) = (Vec::new(), Vec::new());
-        if let Some(reader) = reader {
-            let mut events;
-            (events, lanes) = reader.end();
-            missing = events.stop();
+        let Self { source, why_not, reader, .. } = self;
+        let read = reader.map(|reader| {
+            let (mut events, mut lanes) = reader.end();
+            events.stop();
             events.read(&mut lanes);
-        }
-        let names = Names::read(&Root::live(), &lanes);
-        Events { source, lanes, missing, why_not, names }
+            (events, lanes)
+        });
+        found(source, why_not, read).0
+    }
+
+    /// Stops reading, and leaves the trace as it is for the next measurement; returns its events. `None`
+    /// if there are too many open files: it has ended then.
+    pub fn pause(self) -> (Events, Option<Watcher>) {
+        let Self { cpus, source, why_not, reader } = self;
+        let read = reader.map(|reader| {
+            let (mut events, mut lanes) = reader.end();
+            events.read_all(&mut lanes);
+            (events, lanes)
+        });
+        let (found, events) = found(source, Arc::clone(&why_not), read);
+        let with_end = |events| Ok::<_, io::Error>((events, End::new()?));
+        let events = events.map(with_end).transpose();
+        let watcher = events.map(|events| Watcher {
+            cpus,
+            source,
+            events,
+            why_not,
+            removed: Vec::new(),
+        });
+        (found, watcher.ok())
     }
 }
 
-fn no_end(error: std::io::Error) -> Error {
+/// What was read from a source, if there is one, and the source.
+fn found(
+    source: Source,
+    why_not: Arc<Vec<Error>>,
+    read: Option<(Box<dyn EventSource>, Vec<Lane>)>,
+) -> (Events, Option<Box<dyn EventSource>>) {
+    let (mut lanes, mut missing) = (Vec::new(), Vec::new());
+    let mut outside = Outside::default();
+    let events = read.map(|(mut events, read)| {
+        (lanes, missing, outside) = (read, events.missing(), events.take_outside());
+        events
+    });
+    let names = Names::read(&Root::live(), &lanes);
+    (Events { source, lanes, outside, missing, why_not, names }, events)
+}
+
+fn no_end(error: io::Error) -> Error {
     Error::new(Kind::System, "failed to start a trace").caused_by(error)
 }
 

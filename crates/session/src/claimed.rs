@@ -13,7 +13,7 @@ use crate::event::{Event, Observer};
 use crate::isolated::Isolated;
 use crate::plan::{Access, Plan};
 use crate::prepared::Prepared;
-use crate::tracer::Tracer;
+use crate::tracer::{ReusedTrace, Tracer};
 
 /// Interval between two attempts to claim CPUs.
 const TRY: Duration = Duration::from_millis(100);
@@ -80,6 +80,14 @@ impl Claimed {
     /// The CPUs, or the event source that was requested, are not available; all settings are
     /// restored.
     pub fn prepare(self, observer: &mut dyn Observer) -> Result<Prepared, Error> {
+        self.prepare_with(&mut ReusedTrace::default(), observer)
+    }
+
+    fn prepare_with(
+        self,
+        reused: &mut ReusedTrace,
+        observer: &mut dyn Observer,
+    ) -> Result<Prepared, Error> {
         let (spec, facts) = (&self.plan.spec, &self.plan.facts);
         let locked = spec.cpus().first().filter(|_| self.plan.locks_memory);
         let memory = locked.and_then(|cpu| {
@@ -96,7 +104,7 @@ impl Claimed {
         // The threads of noisefloor stay off a program's CPUs, if there are others.
         let is_program = matches!(plan.spec, Spec::Run(_));
         let elsewhere = is_program.then(|| AvoidedCpus::new(plan.spec.cpus()));
-        match Tracer::open(&plan, observer) {
+        match Tracer::open(&plan, reused, observer) {
             Ok(tracer) => {
                 Ok(Prepared { plan, claim, memory, isolated, elsewhere, tracer })
             }
@@ -117,6 +125,19 @@ impl Claimed {
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Recording, Error> {
-        self.prepare(observer)?.measure(control, observer)
+        self.run_with(&mut ReusedTrace::default(), control, observer)
+    }
+
+    /// The same with the trace of the measurement before, which the next one can reuse.
+    ///
+    /// # Errors
+    /// Those of [`Claimed::run`].
+    pub fn run_with(
+        self,
+        reused: &mut ReusedTrace,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Recording, Error> {
+        self.prepare_with(reused, observer)?.measure_with(reused, control, observer)
     }
 }

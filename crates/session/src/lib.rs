@@ -43,3 +43,4 @@ pub use event::{Event, Observer, Silent};
 pub use isolated::{Isolated, restore_left_behind};
 pub use plan::{Access, IsolationPlan, Plan, Trace};
 pub use prepared::Prepared;
+pub use tracer::ReusedTrace;

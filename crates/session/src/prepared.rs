@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::event::Observer;
 use crate::isolated::Isolated;
 use crate::plan::Plan;
-use crate::tracer::Tracer;
+use crate::tracer::{ReusedTrace, Tracer};
 
 /// A session that is ready to measure.
 pub struct Prepared {
@@ -31,8 +31,17 @@ impl Prepared {
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Recording, Error> {
+        self.measure_with(&mut ReusedTrace::default(), control, observer)
+    }
+
+    pub(crate) fn measure_with(
+        self,
+        reused: &mut ReusedTrace,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Recording, Error> {
         let Self { plan, tracer, elsewhere, isolated, memory, claim } = self;
-        let measured = tracer.measure(&plan, control, observer);
+        let measured = tracer.measure(&plan, reused, control, observer);
         drop(elsewhere);
         let not_isolated = isolated.doubt();
         isolated.end(observer);

@@ -1,6 +1,6 @@
 //! Tracing during a measurement, and the attribution of its results.
 
-use blame::{SwitchWatch, Threads, WakerWatch, Watcher};
+use blame::{SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher};
 use measure::{Control, Wait};
 use recording::{
     Body, Code, Doubt, NoiseSeries, NoiseSpec, Recording, SlicesSpec, Source, Spec,
@@ -19,12 +19,33 @@ const SWITCHES_PER_SECOND: u64 = 100_000;
 /// 256 MiB of them.
 const SWITCHES_ALL: u64 = 1 << 24;
 
+/// A trace of events that stays attached between the measurements of a program: attaching takes tens of
+/// milliseconds, and the loop before the program 100 ms.
+#[derive(Default)]
+pub struct ReusedTrace(Option<Attached>);
+
+impl ReusedTrace {
+    /// Repeats the loop before the next measurement: settings have changed, which may change how long
+    /// interruptions are outside of their tracepoints.
+    pub fn forget_loop(&mut self) {
+        if let Some(attached) = &mut self.0 {
+            attached.edges = None;
+        }
+    }
+}
+
+/// A trace, and the edges of interruptions that were measured with it.
+pub(crate) struct Attached {
+    watcher: Watcher,
+    edges: Option<TypicalEdges>,
+}
+
 /// An active trace.
 pub(crate) enum Tracer {
     /// Nothing.
     Nothing,
     /// Events, and whether they are stored.
-    Events(Watcher, bool),
+    Events(Attached, bool),
     /// Switches, or why they are not traced; and wake-ups.
     Switches(Result<SwitchWatch, String>, Option<Box<WakerWatch>>),
     /// Wake-ups, which are the measurement.
@@ -32,8 +53,13 @@ pub(crate) enum Tracer {
 }
 
 impl Tracer {
-    /// Begins to trace; traces that were left behind are removed.
-    pub(crate) fn open(plan: &Plan, observer: &mut dyn Observer) -> Result<Self, Error> {
+    /// Begins to trace, or continues with the trace to reuse, if it is of the same CPUs; traces
+    /// that were left behind are removed.
+    pub(crate) fn open(
+        plan: &Plan,
+        reused: &mut ReusedTrace,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
         match (plan.trace, &plan.spec) {
             (_, Spec::Wakers(spec)) => {
                 let wait = Wait::new(spec.duration_ns)?;
@@ -41,7 +67,11 @@ impl Tracer {
                 Ok(Self::Wakeups(Box::new(watch), wait))
             }
             (Trace::Events { source, threads, stores }, _) => {
-                events(plan, source, threads, stores, observer)
+                let reused = reused.0.take();
+                match reused.filter(|reused| *reused.watcher.cpus() == plan.spec.cpus()) {
+                    Some(reused) => Ok(Self::Events(reused, stores)),
+                    None => events(plan, source, threads, stores, observer),
+                }
             }
             (Trace::Switches, Spec::Slices(spec)) => Ok(switches(plan, spec)),
             (Trace::NoSwitches, Spec::Slices(_)) => {
@@ -53,23 +83,27 @@ impl Tracer {
         }
     }
 
-    /// Measures, and attributes the result.
+    /// Measures, and attributes the result. Events continue to be traced until `reused` is dropped.
     pub(crate) fn measure(
         self,
         plan: &Plan,
+        reused: &mut ReusedTrace,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<Recording, Error> {
         match self {
             Self::Nothing => Ok(measure(plan, control, observer)?),
-            Self::Events(watcher, stores) => {
-                let has_events = watcher.source() != Source::Proc;
+            Self::Events(Attached { watcher, edges }, stores) => {
+                let needs_loop = watcher.source() != Source::Proc && edges.is_none();
                 let watching = watcher.begin();
-                let before = has_events.then(|| gaps_before(plan)).flatten();
+                let before = needs_loop.then(|| gaps_before(plan)).flatten();
                 let measured = measure(plan, control, observer);
-                let events = watching.end();
+                let (events, watcher) = watching.pause();
+                let edges = edges.or_else(|| Some(events.typical_edges(&before?)));
                 let mut recording = measured?;
-                events.blame_in(&mut recording, stores, before.as_ref());
+                let known = edges.clone().unwrap_or_default();
+                events.blame_in(&mut recording, stores, &known);
+                reused.0 = watcher.map(|watcher| Attached { watcher, edges });
                 Ok(recording)
             }
             Self::Switches(switches, wakers) => {
@@ -137,7 +171,7 @@ fn events(
     if stores && watcher.source() == Source::Proc {
         return Err(no_events(watcher.why_not()));
     }
-    Ok(Tracer::Events(watcher, stores))
+    Ok(Tracer::Events(Attached { watcher, edges: None }, stores))
 }
 
 fn no_events(why: &[blame::Error]) -> Error {

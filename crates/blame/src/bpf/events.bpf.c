@@ -43,14 +43,19 @@ struct record {
 	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits the marks below */
 };
 
-/* A thread of a process that this one started, or of a descendant of one. */
+/* A thread of a program, or of a descendant of it. */
 #define OWN (1ULL << 32)
 /* It could have continued when it left the CPU. */
 #define RUNNABLE (1ULL << 33)
 /* It is a kernel thread. */
 #define KERNEL (1ULL << 34)
-/* It belongs to the process that traces. */
+/* It belongs to the process that traces, or to one that supervises a program for it. */
 #define SELF (1ULL << 35)
+/* A signal stopped it, a tracer, or the freezer of its cgroup; it has ended. */
+#define STOPPED (1ULL << 36)
+#define TRACED (1ULL << 37)
+#define FROZEN (1ULL << 38)
+#define DEAD (1ULL << 39)
 
 struct comm {
 	char name[COMM];
@@ -75,7 +80,13 @@ struct {
 	__type(value, struct lane);
 } lanes SEC(".maps");
 
-/* The processes that this one started, and their descendants. */
+/* The processes that this one started, which supervise programs, and their descendants, which are
+ * the programs. */
+enum child {
+	SUPERVISOR = 1,
+	PROGRAM,
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -100,6 +111,31 @@ struct {
 	__type(key, __u32);
 	__type(value, struct comm);
 } comms SEC(".maps");
+
+/* A run of a program's thread on a CPU that is not measured. */
+struct outside {
+	struct record run;
+	__u64 cpu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__type(value, struct outside);
+} outside_runs SEC(".maps");
+
+/* Each CPU that is not measured: its last switch, and the runs for which the queue had no room. */
+struct outside_cpu {
+	__u64 since;
+	__u64 lost;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct outside_cpu);
+} outside_cpus SEC(".maps");
 
 /* Wakes the reader: perf events of the CPUs. */
 struct {
@@ -431,21 +467,18 @@ int switched_copied(struct bpf_raw_tracepoint_args *args)
 		     will_spin((void *)args->args[2]), 0);
 }
 
-static __always_inline int is_child(__u32 process)
-{
-	return bpf_map_lookup_elem(&children, &process) != 0;
-}
-
 /* (parent, child): also for a thread, whose process is known then. */
 SEC("raw_tp/sched_process_fork")
 int forked(struct bpf_raw_tracepoint_args *args)
 {
 	struct task_struct *parent = (void *)args->args[0], *child = (void *)args->args[1];
 	__u32 from = BPF_CORE_READ(parent, tgid), process = BPF_CORE_READ(child, tgid);
-	__u8 yes = 1;
+	__u8 kind = from == own_process ? SUPERVISOR : PROGRAM;
 
-	if (process != own_process && (from == own_process || is_child(from)))
-		bpf_map_update_elem(&children, &process, &yes, BPF_ANY);
+	if (process == own_process || process == from)
+		return 0;
+	if (kind == SUPERVISOR || bpf_map_lookup_elem(&children, &from))
+		bpf_map_update_elem(&children, &process, &kind, BPF_ANY);
 	return 0;
 }
 
@@ -461,21 +494,60 @@ int freed(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
+/* Why a thread of a program leaves the CPU. The freezer of version 2 lets it wait for a signal. */
+static __always_inline __u64 marks_of(struct task_struct *leaving, int is_preempted, __u32 state)
+{
+	if (is_preempted || !state)
+		return OWN | RUNNABLE;
+	if (state & TASK_STOPPED)
+		return OWN | STOPPED;
+	if (state & TASK_TRACED)
+		return OWN | TRACED;
+	if (state & TASK_FROZEN ||
+	    (state & TASK_INTERRUPTIBLE && leaving->jobctl & JOBCTL_TRAP_FREEZE))
+		return OWN | FROZEN;
+	return state & TASK_DEAD ? OWN | DEAD : OWN;
+}
+
+/* The same as `leave` on a CPU that is not measured: only runs of the program are recorded. */
+static __always_inline int leave_outside(struct task_struct *running, __u64 marks)
+{
+	__u32 key = 0;
+	struct outside_cpu *here = bpf_map_lookup_elem(&outside_cpus, &key);
+	struct outside outside = {};
+
+	if (!here)
+		return 0;
+	outside.run.start = here->since;
+	outside.run.end = here->since = bpf_ktime_get_ns();
+	if (!(marks & OWN) || !outside.run.start)
+		return 0;
+	outside.run.detail = (__u64)running->tgid << 32 | (__u32)running->prio;
+	outside.run.id = running->pid | marks;
+	outside.cpu = bpf_get_smp_processor_id();
+	if (bpf_map_push_elem(&outside_runs, &outside, 0))
+		here->lost++;
+	return 0;
+}
+
 /* The same with marked threads, without spinners. Since 5.18 the last argument is the
  * previous task's state, 0 if it could have continued. */
 SEC("raw_tp/sched_switch")
 int switched_marked(struct bpf_raw_tracepoint_args *args)
 {
 	struct task_struct *running = bpf_get_current_task_btf();
+	__u32 process = running->tgid;
+	__u8 *child = bpf_map_lookup_elem(&children, &process);
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
-	__u64 mark = 0;
+	__u64 marks = 0;
 
+	if (child)
+		marks = *child == PROGRAM ? marks_of(running, args->args[0], args->args[3]) :
+					    SELF;
 	if (!lane)
-		return 0;
-	if (is_child(running->tgid))
-		mark = args->args[0] || !args->args[3] ? OWN | RUNNABLE : OWN;
-	return leave(args, lane, place, running, DIRECT, 0, mark);
+		return leave_outside(running, marks);
+	return leave(args, lane, place, running, DIRECT, 0, marks);
 }
 
 /* Run once, by this process itself. */

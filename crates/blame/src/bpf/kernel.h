@@ -20,6 +20,15 @@ typedef __u32 __wsum;
 /* A kernel thread: include/linux/sched.h. */
 #define PF_KTHREAD 0x00200000
 
+/* The states of a thread that leaves the CPU, as tracepoints pass them: the same file. */
+#define TASK_INTERRUPTIBLE 0x0001
+#define TASK_STOPPED 0x0004
+#define TASK_TRACED 0x0008
+#define TASK_DEAD 0x0080
+#define TASK_FROZEN 0x8000 /* since 6.1 */
+/* It is to wait until its cgroup is thawed: include/linux/sched/jobctl.h. */
+#define JOBCTL_TRAP_FREEZE (1ULL << 23)
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_info {
@@ -49,6 +58,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int prio;
+	__u64 jobctl; /* what is to be done before the thread returns to user mode */
 	struct sched_entity se;
 	__u64 start_time;
 	char comm[16];
@@ -78,6 +88,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_QUEUE = 22,
 };
 
 enum {

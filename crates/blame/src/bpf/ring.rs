@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{Ordering, fence};
 
+use recording::StoppedBy;
+
 use crate::bpf::mapped::Mapped;
 use crate::bpf::object::Loaded;
 use crate::error::Error;
@@ -19,6 +21,10 @@ const OWN: u64 = 1 << 32;
 const RUNNABLE: u64 = 1 << 33;
 const KERNEL: u64 = 1 << 34;
 const SELF: u64 = 1 << 35;
+const STOPPED: u64 = 1 << 36;
+const TRACED: u64 = 1 << 37;
+const FROZEN: u64 = 1 << 38;
+const DEAD: u64 = 1 << 39;
 
 /// The records between two checks whether they have been overwritten.
 const CHUNK: u64 = 64;
@@ -63,6 +69,29 @@ pub(crate) struct Record {
     end: u64,
     detail: u64,
     id: u64,
+}
+
+impl Record {
+    /// What it records, with a thread's name; `None` if it was being written.
+    pub(crate) fn event(self, level: Level, comm: [u8; 16]) -> Option<records::Record> {
+        let Self { start, end, detail, id } = self;
+        let has = |mark: u64| id & mark != 0;
+        let stops = [
+            (STOPPED, StoppedBy::Signal),
+            (TRACED, StoppedBy::Debugger),
+            (FROZEN, StoppedBy::Freezer),
+        ];
+        let mark = Mark {
+            is_own: has(OWN),
+            is_runnable: has(RUNNABLE),
+            is_kernel: has(KERNEL),
+            is_self: has(SELF),
+            is_dead: has(DEAD),
+            stopped_by: stops.iter().find(|(mark, _)| has(*mark)).map(|(_, by)| *by),
+        };
+        let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
+        Some(records::Record { level, start, end, detail, id, comm, mark })
+    }
 }
 
 /// As in `events.bpf.c`.
@@ -178,7 +207,7 @@ impl Rings {
 
     fn event(&self, lane: usize, level: Level, number: u64) -> Option<records::Record> {
         let ring = level as usize;
-        let Record { start, end, detail, id } = self.record(lane, ring, number)?;
+        let record = self.record(lane, ring, number)?;
         let comm = match level {
             Level::Thread => {
                 let place = self.sizes.within(ring, number);
@@ -186,14 +215,7 @@ impl Rings {
             }
             Level::Softirq | Level::Handler | Level::Vector | Level::Nmi => [0; 16],
         };
-        let mark = Mark {
-            is_own: id & OWN != 0,
-            is_runnable: id & RUNNABLE != 0,
-            is_kernel: id & KERNEL != 0,
-            is_self: id & SELF != 0,
-        };
-        let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
-        Some(records::Record { level, start, end, detail, id, comm, mark })
+        record.event(level, comm)
     }
 }
 

@@ -40,7 +40,7 @@ enum Side {
 
 /// The typical edges of each kind of event: the median of those in some gaps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TypicalEdges(BTreeMap<(CulpritKind, Side), Nanos>);
+pub struct TypicalEdges(BTreeMap<(CulpritKind, Side), Nanos>);
 
 impl TypicalEdges {
     /// The typical edges of these gaps.
