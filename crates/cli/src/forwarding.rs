@@ -4,6 +4,7 @@
 //! child ends, and this process after it.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -45,10 +46,22 @@ impl Forwarding {
             if is_over(deadline) {
                 return Ok(None);
             }
-            if let Some(signal) = self.next(deadline)? {
-                send(child, signal);
-            }
+            self.forward_next(child, None, deadline)?;
         }
+    }
+
+    /// Waits for the next signal, until `other` is readable, or until the deadline, and forwards the
+    /// signal to the child.
+    pub(crate) fn forward_next(
+        &mut self,
+        child: &Child,
+        other: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
+        if let Some(signal) = self.next_or(other, deadline)? {
+            send(child, signal);
+        }
+        Ok(())
     }
 
     /// Waits for that long, or until a signal arrives.
@@ -70,8 +83,21 @@ impl Forwarding {
 
     /// Waits for the next signal, or until then; `None` also if a child has ended.
     fn next(&mut self, until: Option<Instant>) -> io::Result<Option<Signal>> {
+        self.next_or(None, until)
+    }
+
+    /// The same, or until `other` is readable.
+    fn next_or(
+        &mut self,
+        other: Option<BorrowedFd<'_>>,
+        until: Option<Instant>,
+    ) -> io::Result<Option<Signal>> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let received = self.relay.next(rest)?.filter(|received| !received.is_of_child());
+        let received = match other {
+            Some(other) => self.relay.next_or(other, rest)?,
+            None => self.relay.next(rest)?,
+        };
+        let received = received.filter(|received| !received.is_of_child());
         self.is_interrupted |= received.is_some();
         Ok(received.map(forwarded_as))
     }
@@ -100,7 +126,7 @@ fn forwarded_as(received: Received) -> Signal {
 }
 
 /// Whether the time is over.
-fn is_over(until: Option<Instant>) -> bool {
+pub(crate) fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| until <= Instant::now())
 }
 

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! measurement   the command line that is repeated
-//! child         its process, and the recording that it saved
+//! child         its process, and the recordings that it saves
+//! orders        the orders to a process that makes several runs
+//! messages      what it prints
 //! folder        the files of a set of runs
 //! options       the options of `repeat` and `try`
 //! ```
@@ -13,7 +15,9 @@
 pub(crate) mod child;
 pub(crate) mod folder;
 pub(crate) mod measurement;
+pub(crate) mod messages;
 pub(crate) mod options;
+pub(crate) mod orders;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,7 +35,7 @@ use crate::forwarding::Forwarding;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
 use crate::progress_line::ProgressLine;
-use crate::repeating::child::{Child, Finished};
+use crate::repeating::child::{Finished, Runner};
 use crate::repeating::folder::SetFolder;
 use crate::repeating::measurement::Measurement;
 
@@ -172,6 +176,7 @@ fn number_of_runs(runs: usize) -> String {
 struct Repetition<'a> {
     plan: &'a Plan,
     folders: &'a mut [SetFolder],
+    runner: Runner<'a>,
     facts: Facts,
     forwarding: Forwarding,
     line: ProgressLine,
@@ -187,9 +192,11 @@ impl<'a> Repetition<'a> {
     fn new(plan: &'a Plan, folders: &'a mut [SetFolder]) -> Result<Self, Failure> {
         let places = folders.iter().map(|folder| Some(folder.path()));
         places.chain([None]).for_each(child::remove_left_behind);
+        let runner = Runner::new(plan, folders.first().map(SetFolder::path))?;
         Ok(Self {
             plan,
             folders,
+            runner,
             facts: Facts::read(&Root::live()),
             // From before the first change of a setting.
             forwarding: Forwarding::new().map_err(Failure::refused)?,
@@ -263,8 +270,6 @@ impl<'a> Repetition<'a> {
             }
             prepared?;
         }
-        let folder = self.folders.get(variant).map(SetFolder::path);
-        let child = Child::new(self.plan, folder)?;
         let tunings = &self.plan.variants[variant].tunings;
         let lease = match tunings.is_empty() {
             true => None,
@@ -276,7 +281,8 @@ impl<'a> Repetition<'a> {
                 lease => Some(lease?),
             },
         };
-        let finished = child.run(&mut self.forwarding);
+        let has_variants = self.plan.variants.len() > 1;
+        let finished = self.runner.run(has_variants, &mut self.forwarding);
         self.restore(lease)?;
         let finished = finished?;
         if self.forwarding.is_interrupted() {

@@ -8,7 +8,7 @@ use ::facts::{Facts, Root};
 use isolate::{Pick, Reason};
 use measure::{Control, Relay};
 use recording::{Body, Picked, RunSpec, Spec, Words};
-use session::{Plan, Threads, Trace};
+use session::{Plan, ReusedTrace, Threads, Trace};
 use units::CpuSet;
 
 use crate::args::{Output, Saving, SourceOption, cpu_list, outputs};
@@ -21,6 +21,7 @@ use crate::measuring::write;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_document, say_json};
 use crate::remarks::Remarks;
+use crate::repeating::orders::Orders;
 use crate::saved;
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +52,9 @@ pub(crate) struct RunArgs {
     /// --quiet is given.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) json_to: Option<PathBuf>,
+    /// Run it again whenever standard input orders it (`repeat`).
+    #[arg(long, hide = true)]
+    pub(crate) again: bool,
     /// Number of interruptions to list, the longest first.
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub(crate) top: u32,
@@ -75,6 +79,25 @@ impl RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
+    let mut reused = ReusedTrace::default();
+    if !args.again {
+        return run_once(args, output, &mut reused);
+    }
+    let mut orders = Orders::take().map_err(Failure::refused)?;
+    loop {
+        let outcome = run_once(args, output, &mut reused)?;
+        if !orders.is_another(&mut reused).map_err(Failure::refused)? {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// One run; the next one can reuse its trace.
+fn run_once(
+    args: &RunArgs,
+    output: Output,
+    reused: &mut ReusedTrace,
+) -> Result<Outcome, Failure> {
     let (files, json_to) = (args.files(), args.json_destination());
     let mut all = files.iter().copied().chain(json_to);
     let output = output.beside(all.clone())?;
@@ -96,9 +119,16 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     // settings are restored.
     let relay = Some(Relay::begin().map_err(Failure::refused)?);
     let control = Control { relay, ..Control::new().map_err(Failure::refused)? };
-    let measured = claimed.run(&control, &mut remarks).map_err(refused);
-    // From here on they are for noisefloor, which has a result to report.
-    let _ = control.relay.map(forced_end::watch);
+    let measured = claimed.run_with(reused, &control, &mut remarks).map_err(refused);
+    // From here on they are for noisefloor, which has a result to report. The next run has a relay of
+    // its own.
+    let _until_reported = match args.again {
+        true => control.relay,
+        false => {
+            let _ = control.relay.map(forced_end::watch);
+            None
+        }
+    };
     let measured = Measured::new(measured?);
     // The program's exit code takes precedence over a failure to save.
     for why in files.iter().filter_map(|to| write(&measured, *to).err()) {

@@ -1,44 +1,48 @@
-//! One run: noisefloor as a child process, and the recording that it saved.
+//! The runs: noisefloor as a child process, and the recordings that it saves.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use recording::Recording;
+use recording::{Body, Recording};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::forced_end::FORCED_END;
-use crate::forwarding::{Forwarding, send, start_again};
+use crate::forwarding::{Forwarding, is_over, send, start_again};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say_lines;
 use crate::remarks::Remarks;
 use crate::repeating::Plan;
+use crate::repeating::messages::Messages;
+use crate::repeating::orders::Answers;
 
-/// The end of the messages of a run that are shown if it fails.
-const MESSAGES_MAX: usize = 16 << 10;
-/// How long to wait for messages after the run has ended: a process that it left behind may hold the
-/// pipe.
-const MESSAGES_WAIT: Duration = Duration::from_millis(200);
 /// The beginning of the names of folders that recordings are first saved in.
 const PREFIX: &str = ".noisefloor-run-";
 /// The time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A run that is not started yet.
-pub(crate) struct Child<'a> {
+/// The process of the runs, started with the first of them, and again for each further one unless it
+/// waits for orders.
+pub(crate) struct Runner<'a> {
     plan: &'a Plan,
-    /// Holds its recording.
+    /// Holds the recording of the last run.
     folder: TempDir,
     /// Locked as long as this process lives.
     _lock: Option<File>,
+    process: Option<Process>,
+}
+
+/// A running process.
+struct Process {
+    child: process::Child,
+    messages: Option<Messages>,
+    answers: Option<Answers>,
 }
 
 /// A run that has ended.
@@ -49,64 +53,161 @@ pub(crate) enum Finished {
     Failed(Failure),
 }
 
-impl<'a> Child<'a> {
-    /// A run whose recording is first saved in a folder of its own, on the file system of the given
-    /// one.
+/// What ended the wait for a run.
+enum Waited {
+    /// It is saved, and its process waits for the next order.
+    Saved,
+    /// Its process has ended.
+    Ended(ExitStatus),
+    TimedOut,
+}
+
+impl<'a> Runner<'a> {
+    /// The process of runs whose recordings are first saved in a folder of its own, on the file system
+    /// of the given one.
     pub(crate) fn new(plan: &'a Plan, beside: Option<&Path>) -> Result<Self, Failure> {
         let (folder, _lock) = locked_folder(&place(beside)).map_err(|error| {
             Failure::refused(format!("failed to create a temporary folder: {error}"))
         })?;
-        Ok(Self { plan, folder, _lock })
+        Ok(Self { plan, folder, _lock, process: None })
     }
 
-    /// Runs it, and reads its recording.
+    /// Makes a run, and reads its recording. `has_other_settings`: the settings are not those of the last
+    /// one.
     ///
     /// # Errors
     /// It could not be started or waited for.
-    pub(crate) fn run(self, forwarding: &mut Forwarding) -> Result<Finished, Failure> {
-        let file = self.folder.path().join("run.json");
-        let mut command = self.plan.measurement.command(&file);
-        command.stdin(Stdio::null());
+    pub(crate) fn run(
+        &mut self,
+        has_other_settings: bool,
+        forwarding: &mut Forwarding,
+    ) -> Result<Finished, Failure> {
+        let file = self.file();
+        // That of the last run.
+        let _ = fs::remove_file(&file);
+        let ordered = self.process.take().and_then(|it| it.ordered(has_other_settings));
+        let mut process = ordered.map_or_else(|| self.start(), Ok)?;
+        let timeout = self.plan.timeout;
+        let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
+        let waited = process.wait(forwarding, deadline).map_err(Failure::refused)?;
+        let messages = process.messages.as_ref().map(Messages::take).unwrap_or_default();
+        match waited {
+            Waited::Saved => {
+                self.process = Some(process);
+                self.saved(None, &messages, forwarding)
+            }
+            Waited::Ended(status) => self.ended(status, &messages, forwarding),
+            Waited::TimedOut => {
+                end(&mut process.child, forwarding).map_err(Failure::refused)?;
+                self.restore_left_behind();
+                let text = "a run did not end in time (--timeout)".to_owned();
+                Ok(Finished::Failed(Failure::exceeded(text)))
+            }
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("run.json")
+    }
+
+    fn start(&self) -> Result<Process, Failure> {
+        let mut command = self.plan.measurement.command(&self.file());
+        let answers = self.plan.measurement.is_run.then(Answers::new).transpose();
+        let (answers, input) = answers.map_err(Failure::refused)?.unzip();
+        command.stdin(input.map_or_else(Stdio::null, |it| OwnedFd::from(it).into()));
         if !self.plan.shows_output {
             command.stdout(Stdio::null()).stderr(Stdio::piped());
         }
         let mut child = start_again(&mut command)?;
-        let messages = child.stderr.take().map(read_end);
-        let timeout = self.plan.timeout;
-        let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
-        let status = forwarding.until_ended(&mut child, deadline);
-        let status = status.map_err(Failure::refused)?;
-        let Some(status) = status else {
-            end(&mut child, forwarding).map_err(Failure::refused)?;
-            self.restore_left_behind();
-            let text = "a run did not end in time (--timeout)".to_owned();
-            return Ok(Finished::Failed(Failure::exceeded(text)));
-        };
-        let messages = messages.and_then(|it| it.recv_timeout(MESSAGES_WAIT).ok());
-        let messages =
-            String::from_utf8_lossy(&messages.unwrap_or_default()).into_owned();
+        let messages = child.stderr.take().map(Messages::of).transpose();
+        Ok(Process { child, messages: messages.map_err(Failure::refused)?, answers })
+    }
+
+    /// A run whose process has ended.
+    fn ended(
+        &self,
+        status: ExitStatus,
+        messages: &str,
+        forwarding: &mut Forwarding,
+    ) -> Result<Finished, Failure> {
         // The exit code of `run` is the program's.
         let own = status.code().filter(|_| !self.plan.measurement.is_run);
         if status.signal().is_some() || own == Some(FORCED_END) {
             if forwarding.is_interrupted() {
-                say_lines(&messages);
+                say_lines(messages);
             }
             // It could not restore its settings.
             self.restore_left_behind();
         }
-        if !file.exists() {
-            return Ok(Finished::Failed(failure(status, &messages)));
+        match self.file().exists() {
+            true => self.saved(Some(status), messages, forwarding),
+            false => Ok(Finished::Failed(failure(status, messages))),
         }
-        if !status.success() && !forwarding.is_interrupted() {
-            say_lines(&messages);
+    }
+
+    /// A run that has saved its recording, with the status of its process if that has ended.
+    fn saved(
+        &self,
+        status: Option<ExitStatus>,
+        messages: &str,
+        forwarding: &mut Forwarding,
+    ) -> Result<Finished, Failure> {
+        let recording = Box::new(Recording::load(&self.file())?);
+        let (is_success, outcome) = match (&recording.body, status) {
+            (Body::Run { series, .. }, _) => (series.ended.code() == 0, None),
+            (_, status) => {
+                let code = status.and_then(|status| status.code());
+                (code == Some(0), code.and_then(Outcome::of_code))
+            }
+        };
+        if !is_success && !forwarding.is_interrupted() {
+            say_lines(messages);
         }
-        let recording = Box::new(Recording::load(&file)?);
-        let outcome = own.and_then(Outcome::of_code).unwrap_or(Outcome::Done);
+        let outcome = outcome.unwrap_or(Outcome::Done);
         Ok(Finished::Saved { recording, outcome })
     }
 
     fn restore_left_behind(&self) {
         session::restore_left_behind(&mut Remarks { quiet: self.plan.quiet });
+    }
+}
+
+impl Process {
+    /// Orders another run; `None` if the process has ended.
+    fn ordered(mut self, has_other_settings: bool) -> Option<Self> {
+        self.answers.as_mut()?.order(has_other_settings).ok()?;
+        Some(self)
+    }
+
+    /// Waits for the end of a run, and forwards signals.
+    fn wait(
+        &mut self,
+        forwarding: &mut Forwarding,
+        deadline: Option<Instant>,
+    ) -> io::Result<Waited> {
+        loop {
+            if let Some(answers) = &mut self.answers
+                && answers.is_saved()?
+            {
+                return Ok(Waited::Saved);
+            }
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Waited::Ended(status));
+            }
+            if is_over(deadline) {
+                return Ok(Waited::TimedOut);
+            }
+            let answers = self.answers.as_ref().map(|answers| answers.stream().as_fd());
+            forwarding.forward_next(&self.child, answers, deadline)?;
+        }
+    }
+}
+
+impl Drop for Process {
+    /// A process that waits for orders ends when nothing can order any more.
+    fn drop(&mut self) {
+        self.answers = None;
+        let _ = self.child.wait();
     }
 }
 
@@ -147,21 +248,6 @@ pub(crate) fn remove_left_behind(beside: Option<&Path>) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
-}
-
-/// The end of what a run prints to standard error.
-fn read_end(mut from: process::ChildStderr) -> Receiver<Vec<u8>> {
-    let (send, receive) = channel();
-    thread::spawn(move || {
-        let mut end = VecDeque::new();
-        let mut buffer = [0; 4096];
-        while let Ok(length @ 1..) = from.read(&mut buffer) {
-            end.extend(&buffer[..length]);
-            end.drain(..end.len().saturating_sub(MESSAGES_MAX));
-        }
-        let _ = send.send(Vec::from(end));
-    });
-    receive
 }
 
 /// Ends a run that takes too long: its settings are restored unless it has to be killed.

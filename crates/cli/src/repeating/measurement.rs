@@ -1,7 +1,9 @@
 //! A measurement as a command line: `noise -c 1 -d 10`, `run ./bench`.
 //!
-//! Each run is a process of its own, noisefloor started again: so all options mean the same as they do
-//! alone, and a run that crashes or is killed is one run.
+//! Runs are made by a process of their own, noisefloor started again: so all options mean the same as
+//! they do alone, and a run that crashes or is killed is one run. All runs of a
+//! program are made by one process ([`crate::repeating::orders`]), those of any other measurement by one
+//! process each.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,11 +29,11 @@ impl Measurement {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The process of one run, which saves its recording to that file.
+    /// The process of a run, which saves its recording to that file.
     pub(crate) fn command(&self, saved_to: &Path) -> Command {
         let (name, options) = self.words.split_at(self.name);
         let mut command = own_program();
-        command.arg("--quiet").args(name);
+        command.arg("--quiet").args(name).args(self.is_run.then_some("--again"));
         command.arg("-o").arg(saved_to).args(options);
         command
     }

@@ -316,3 +316,45 @@ fn usage_errors() {
     assert_eq!(code(&output), 2);
     assert!(text(&output.stderr).contains("-o: failed to write "));
 }
+
+/// The report of runs of a shell script, in which `NOISEFLOOR` is the process that runs it.
+fn scripted(runs: &str, script: &str) -> Output {
+    let cpu = first_cpu();
+    // The parent of the shell is the supervisor, whose name has no spaces.
+    let script = format!("read _ _ _ NOISEFLOOR _ </proc/$PPID/stat; {script}");
+    let options = ["--json", "-n", runs, "--", "run", "-c", &cpu, "sh", "-c", &script];
+    repeat(&options)
+}
+
+/// Check that one process runs a program repeatedly, whose standard input is empty.
+#[test]
+fn one_process_runs_a_program() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pids");
+    let script = format!("echo $NOISEFLOOR \"$(cat)\" >>{}", file.display());
+    let output = scripted("3", &script);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let pids = fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = pids.lines().map(str::trim).collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| *line == lines[0]), "{pids}");
+    assert!(lines[0].parse::<u32>().is_ok(), "{pids}");
+}
+
+/// Check that the runs before one whose process is killed are reported.
+#[test]
+fn a_killed_process_is_one_run() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let once = folder.path().join("once");
+    let script = format!(
+        "[ ! -e {0} ] || kill -KILL $NOISEFLOOR; touch {0}; sleep 0.01",
+        once.display()
+    );
+    let output = scripted("5", &script);
+    assert_ne!(code(&output), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["results"][0]["times"].as_array().unwrap().len(), 1, "{report}");
+    let doubts = report["doubts"].as_array().unwrap();
+    assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{report}");
+}

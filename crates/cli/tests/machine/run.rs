@@ -457,3 +457,149 @@ fn json_in_a_file() {
         assert_eq!(refused.status.code(), Some(2), "{option} {with}");
     }
 }
+
+/// Runs a program in Python, and returns the JSON object; `None` without python3.
+fn python(options: &[&str], script: &str) -> Option<Value> {
+    let cpu = last_cpu();
+    let args =
+        [&["run", "--json", "-c", &cpu], options, &["--", "python3", "-c", script]];
+    let output = tool(&args.concat()).output().unwrap();
+    let is_there = output.status.code() != Some(127);
+    is_there.then(|| told(&output.stderr))
+}
+
+/// Whether an object has a doubt of that kind.
+fn has_doubt(object: &Value, code: &str) -> bool {
+    object["doubts"].as_array().unwrap().iter().any(|doubt| doubt["code"] == code)
+}
+
+/// Check that the time begins after the program's process was made, and before the program itself reads
+/// the clock, and that it ends after that.
+#[test]
+fn time_begins_with_exec() {
+    let _turn = turn();
+    // The kernel has the start of the process in steps of 10 ms, rounded down. In this order, the
+    // difference of the clocks is not too small.
+    let script = "import time\nread=time.clock_gettime_ns\n\
+                  fields=open('/proc/self/stat').read().rsplit(')',1)[1].split()\n\
+                  before=read(time.CLOCK_MONOTONIC)\noffset=read(time.CLOCK_BOOTTIME)-before\n\
+                  print(int(fields[19])*10_000_000-offset, before)\n";
+    for source in ["proc", "bpf"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("run.json");
+        let cpu = last_cpu();
+        let mut command = tool(&["run", "-q", "--source", source, "-c", &cpu, "-o"]);
+        let output = command.arg(&file).args(["python3", "-c", script]).output().unwrap();
+        if !output.status.success() {
+            println!("skipped: time_begins_with_exec: {}", text(&output.stderr));
+            continue;
+        }
+        let said = text(&output.stdout);
+        let [made, read] = &said.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{said}")
+        };
+        let [made, read]: [u64; 2] = [made, read].map(|it| it.parse().unwrap());
+        let recording: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let series = &recording["series"];
+        let began = series["began_ns"].as_u64().unwrap();
+        let ended = began + series["elapsed_ns"].as_u64().unwrap();
+        assert!(made < began && began < read && read < ended, "{said} {series}");
+    }
+}
+
+/// Check that a program that chooses another CPU for itself is noticed, with the time that it ran there
+/// if events are traced, and that its net time is unknown then.
+#[test]
+fn other_cpus_are_noticed() {
+    let _turn = turn();
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    let allowed: units::CpuSet = allowed.parse().unwrap();
+    let other = allowed.first().unwrap().to_string();
+    if allowed.len() < 2 {
+        println!("skipped: other_cpus_are_noticed: there is one CPU");
+        return;
+    }
+    let script = format!(
+        "import os,time\nos.sched_setaffinity(0,{{{other}}})\nt=time.process_time()\n\
+         while time.process_time()<t+0.3: pass\n"
+    );
+    let Some(untraced) = python(&["--source", "proc"], &script) else {
+        println!("skipped: other_cpus_are_noticed: there is no python3");
+        return;
+    };
+    assert!(has_doubt(&untraced, "ran_elsewhere"), "{untraced}");
+    let traced = python(&[], &script).unwrap();
+    assert!(has_doubt(&traced, "ran_elsewhere"), "{traced}");
+    let summary = &traced["summary"];
+    assert!(summary["net_ns"].is_null(), "{summary}");
+    if summary["source"] != "bpf" {
+        println!("skipped: other_cpus_are_noticed: events are not traced");
+        return;
+    }
+    let [elsewhere] = &summary["elsewhere"].as_array().unwrap()[..] else {
+        panic!("{summary}")
+    };
+    assert_eq!(elsewhere["cpu"].to_string(), other);
+    // Interrupts and the hypervisor can only add to the CPU time.
+    assert!(elsewhere["ns"].as_u64().unwrap() >= 290_000_000, "{summary}");
+    let stays = python(&[], "pass").unwrap();
+    assert!(!has_doubt(&stays, "ran_elsewhere"), "{stays}");
+    assert_eq!(stays["summary"]["elsewhere"], Value::Array(vec![]));
+}
+
+/// Check that the time in which a program was stopped by a signal is known, and is no part of its net
+/// time.
+#[test]
+fn stopped_time_is_apart() {
+    let _turn = turn();
+    // The child waits until its parent has been stopped for 0.2 s.
+    let script = "import os,signal,time\nparent=os.getpid()\nif os.fork()==0:\n\
+                  \x20 stat=lambda: open(f'/proc/{parent}/stat').read().rsplit(')',1)[1].split()[0]\n\
+                  \x20 while stat()!='T': time.sleep(0.001)\n\
+                  \x20 time.sleep(0.2)\n  os.kill(parent,signal.SIGCONT)\n  os._exit(0)\n\
+                  os.kill(parent,signal.SIGSTOP)\nos.wait()\n";
+    let Some(untraced) = python(&["--source", "proc"], script) else {
+        println!("skipped: stopped_time_is_apart: there is no python3");
+        return;
+    };
+    let stopped = |object: &Value| object["summary"]["stopped_ns"].as_u64().unwrap();
+    let elapsed = untraced["summary"]["elapsed_ns"].as_u64().unwrap();
+    assert!(stopped(&untraced) > 0 && stopped(&untraced) < elapsed, "{untraced}");
+    assert_eq!(untraced["summary"]["stopped"][0]["count"], 1);
+    let traced = python(&[], script).unwrap();
+    if traced["summary"]["source"] != "bpf" {
+        println!("skipped: stopped_time_is_apart: events are not traced");
+        return;
+    }
+    // Its child was not stopped.
+    assert!(has_doubt(&traced, "partly_stopped"), "{traced}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let child = start(
+        dir.path(),
+        "READY; while [ ! -e CONTINUED ]; do :; done"
+            .replace("CONTINUED", &dir.path().join("continued").display().to_string())
+            .as_str(),
+    );
+    let pid = fs::read_to_string(dir.path().join("ready")).unwrap();
+    let pid: libc::pid_t = pid.trim().parse().unwrap();
+    let kill = |signal| {
+        // SAFETY: takes numbers only.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    };
+    kill(libc::SIGSTOP);
+    wait_for("stop", || {
+        fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T ")
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(dir.path().join("continued"), "").unwrap();
+    kill(libc::SIGCONT);
+    let object = told(&child.wait_with_output().unwrap().stderr);
+    let summary = &object["summary"];
+    let number = |key: &str| summary[key].as_u64().unwrap();
+    assert_eq!(summary["stopped"][0]["by"], "signal");
+    assert!(stopped(&object) > 0, "{summary}");
+    let parts = number("net_ns") + number("lost_ns") + number("stopped_ns");
+    assert_eq!(parts, number("elapsed_ns"), "{summary}");
+}
