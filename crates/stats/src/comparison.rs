@@ -8,6 +8,7 @@
 pub(crate) mod block;
 pub(crate) mod compared;
 pub(crate) mod conclusion;
+pub(crate) mod detectable;
 pub(crate) mod differences;
 pub(crate) mod discovery;
 pub(crate) mod effect;

@@ -21,11 +21,13 @@ mod distribution;
 #[cfg(test)]
 #[path = "../tests/example/random.rs"]
 mod example;
+mod explained;
 mod length_bars;
 mod random;
 mod ranks;
 mod relative;
 mod run_spread;
+mod stationary;
 mod unit;
 mod values;
 mod variations;
@@ -40,6 +42,7 @@ pub use change_points::{Stretch, stretches};
 pub use comparison::block::{Block, BlockUnit, ItemUnit};
 pub use comparison::compared::{BetterSet, Compared};
 pub use comparison::conclusion::{Conclusion, VALUES_MIN};
+pub use comparison::detectable::{Detectable, POWER};
 pub use comparison::discovery::{FALSE_DISCOVERIES, adjusted};
 pub use comparison::sample::{Pair, Sample};
 pub use comparison::statistic::Statistic;
@@ -48,10 +51,13 @@ pub use distribution::{
     Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
     Statistics, Waits, mean, quantile, rank,
 };
+pub use explained::{Explained, explained, rank_correlation};
 pub use length_bars::{LengthBar, LengthBars, length_counts};
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;
+pub use stationary::pattern::{ModeOrder, Pattern};
+pub use stationary::{FALSE_PATTERNS, pattern};
 pub use unit::{Better, Unit};
 pub use values::Spread;
 pub use variations::VariedMean;
