@@ -5,11 +5,13 @@
 //! if events were traced; `/proc` has totals, from which the rules derive probable causes.
 #![forbid(unsafe_code)]
 
+mod against;
 mod finding;
 mod lasting;
 mod rules;
 mod steps;
 
+pub use against::{Against, against};
 pub use finding::{Action, CpuLoss, Finding, Loss, Rule, TimerShare, When};
 pub use lasting::{Lasting, lasting};
 pub use rules::findings;

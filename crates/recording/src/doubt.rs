@@ -95,6 +95,8 @@ pub enum Code {
     VariationLost,
     /// The measurement ended before it had a value.
     NothingMeasured,
+    /// Repeated runs have a trend, a jump, two modes, or a first run that differs.
+    NotStationary,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

@@ -6,6 +6,7 @@ pub(crate) mod cells;
 mod differing;
 mod doubts;
 pub(crate) mod history;
+mod main_metric;
 mod quantities;
 pub(crate) mod repeated;
 mod section;
@@ -30,6 +31,13 @@ pub struct ComparedSets<'a> {
     pub comparisons: &'a [Comparison],
     /// The smallest relative difference of interest.
     pub smallest: Ppm,
+}
+
+impl ComparedSets<'_> {
+    /// Whether a set has the same runs as the first one.
+    pub(crate) fn is_same(&self, other: usize) -> bool {
+        self.comparisons[other - 1].is_of_same_runs(&self.sets[0], &self.sets[other])
+    }
 }
 
 /// The letter of a set: A is the base. Sets after Z have numbers.

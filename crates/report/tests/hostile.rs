@@ -94,6 +94,7 @@ fn reports(file: &Path, hostile: &Recording) -> [String; 4] {
         variants: &names,
         sets: &sets,
         folders: &names,
+        files: &[vec![HOSTILE.to_owned()], Vec::new()],
         known: &[0, 1],
         seed: 1,
         doubts: &hostile.doubts,

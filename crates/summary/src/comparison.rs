@@ -7,6 +7,8 @@
 pub(crate) mod blocks;
 pub(crate) mod cells;
 pub(crate) mod condition;
+pub(crate) mod detectable;
+pub(crate) mod main_metric;
 pub(crate) mod observation;
 pub(crate) mod program_run;
 pub(crate) mod quantity;
@@ -18,7 +20,7 @@ mod simulations;
 pub(crate) mod variants;
 
 use serde::Serialize;
-use stats::{BetterSet, adjusted};
+use stats::{BetterSet, Detectable, adjusted};
 use units::{Cpu, Ppm};
 
 use crate::comparison::quantity::Quantity;
@@ -40,6 +42,10 @@ pub struct Comparison {
     pub small_culprits: usize,
     /// The CPUs of metrics that only one of both has, of the base and of the other set.
     pub only_in: [Vec<Cpu>; 2],
+    /// The number of runs that are in both sets.
+    pub common_runs: usize,
+    /// What the comparison of the main metric would have shown, if it has no difference; null for single runs.
+    pub detectable: Option<Detectable>,
 }
 
 /// Compares each of the other sets with the base. A relative difference of at most `smallest` is of
@@ -48,7 +54,7 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
     let all: Vec<Pairs> = others.iter().map(|other| pairs(base, other)).collect();
     let every = all.iter().flat_map(|pairs| &pairs.compared);
     let p_values: Vec<f64> = every.map(Pair::p_value).collect();
-    let adjusted = adjusted(&p_values);
+    let (count, adjusted) = (p_values.len(), adjusted(&p_values));
     let mut p_values = p_values.into_iter().zip(adjusted);
     let mut comparisons = Vec::new();
     for (pairs, other) in all.iter().zip(others) {
@@ -59,12 +65,41 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
         culprits.sort_by(|a, b| b.larger_center().total_cmp(&a.larger_center()));
         let only_in = [base.cpus_without(other), other.cpus_without(base)];
         let small_culprits = pairs.small_culprits;
-        comparisons.push(Comparison { metrics, culprits, small_culprits, only_in });
+        comparisons.push(Comparison {
+            detectable: detectable(base, &pairs.compared, &metrics, count),
+            common_runs: base.runs_in(other),
+            metrics,
+            culprits,
+            small_culprits,
+            only_in,
+        });
     }
     comparisons
 }
 
+/// What a comparison would have shown of the main metric: of several CPUs, of the one for which it takes the
+/// largest difference. `None` if it shows one, or compares blocks.
+fn detectable(
+    base: &RunSet,
+    pairs: &[Pair],
+    metrics: &[Compared],
+    comparisons: usize,
+) -> Option<Detectable> {
+    let main = base.main_key()?;
+    let is_main = |of: &Quantity| of.metric() == Some(main);
+    let is_known = |one: &Compared| one.block.is_some() || one.is_difference();
+    if metrics.iter().any(|one| is_main(&one.quantity) && is_known(one)) {
+        return None;
+    }
+    detectable::of_pairs(base, main, pairs, comparisons)
+}
+
 impl Comparison {
+    /// Whether both sets are the same runs.
+    pub fn is_of_same_runs(&self, base: &RunSet, other: &RunSet) -> bool {
+        [base, other].iter().all(|set| set.runs() == self.common_runs)
+    }
+
     /// Which set is better. The sources of noise do not count: what they take is in the metrics.
     pub fn better(&self) -> BetterSet {
         let is = |set| self.metrics.iter().any(|one| one.better_set() == Some(set));

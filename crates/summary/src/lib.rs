@@ -68,6 +68,7 @@ pub use cell::{CellSummary, answer};
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
+pub use comparison::main_metric::{MainMetric, SpreadCause};
 pub use comparison::observation::{CulpritNumber, MetricNumber};
 pub use comparison::program_run::ProgramRun;
 pub use comparison::quantity::Quantity;

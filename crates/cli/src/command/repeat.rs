@@ -53,6 +53,7 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
         variants: &names,
         sets: &sets,
         folders: &paths.collect::<Vec<_>>(),
+        files: &folders.iter().map(SetFolder::saved).collect::<Vec<_>>(),
         known: &known,
         seed: plan.seed,
         doubts: &doubts,

@@ -16,6 +16,8 @@ use crate::repeating::Variant;
 pub(crate) struct SetFolder {
     path: PathBuf,
     next: u32,
+    /// The recordings that this process saved, in order.
+    saved: Vec<PathBuf>,
 }
 
 impl SetFolder {
@@ -40,7 +42,7 @@ impl SetFolder {
         };
         create_folder(path)
             .map_err(|why| Failure::usage(format!("-o: {}", chain(&why))))?;
-        let mut folder = Self { path: path.to_owned(), next: 1 };
+        let mut folder = Self { path: path.to_owned(), next: 1, saved: Vec::new() };
         for entry in fs::read_dir(path).map_err(failed)? {
             let number = number_in(&entry.map_err(failed)?.path()).unwrap_or(0);
             folder.next = folder.next.max(number.saturating_add(1));
@@ -58,6 +60,11 @@ impl SetFolder {
         self.next - 1
     }
 
+    /// The files that were saved, in order.
+    pub(crate) fn saved(&self) -> Vec<String> {
+        self.saved.iter().map(|file| file.display().to_string()).collect()
+    }
+
     /// Saves the next recording. Another process may add recordings to the same folder.
     ///
     /// # Errors
@@ -65,7 +72,9 @@ impl SetFolder {
     pub(crate) fn save(&mut self, recording: &Recording) -> Result<(), Failure> {
         let mut is_new = false;
         while !is_new {
-            is_new = Destination::new("-o", &self.file()).save_new(recording)?;
+            let file = self.file();
+            is_new = Destination::new("-o", &file).save_new(recording)?;
+            self.saved.extend(is_new.then_some(file));
             self.next = self.next.checked_add(1).ok_or_else(|| {
                 let path = self.path.display();
                 Failure::refused(format!("-o: {path} has no number left for a file"))

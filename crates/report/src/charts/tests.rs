@@ -223,6 +223,7 @@ fn repeated(sets: usize) -> Option<Chart> {
         variants: &variants[..sets],
         sets: &all,
         folders: &[],
+        files: &[],
         known: &[],
         seed: 7,
         doubts: &[],

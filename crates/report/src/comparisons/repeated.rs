@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use recording::Doubt;
 use serde::Serialize;
-use summary::{ProgramRun, RunSet, RunSpread, RunsDoubt};
+use summary::{MainMetric, ProgramRun, RunSet, RunSpread, RunsDoubt};
 use units::Nanos;
 
-use crate::comparisons::doubts::doubts;
+use crate::comparisons::doubts::{doubts, with_pattern};
+use crate::comparisons::main_metric::{Saved, cause, detectable};
 use crate::comparisons::quantities::{self, CULPRITS};
 use crate::comparisons::{letter, runs, taken};
 use crate::document::Document;
@@ -36,6 +37,8 @@ pub struct RepeatedRuns<'a> {
     pub sets: &'a [RunSet],
     /// Their folders; empty if the recordings are not saved.
     pub folders: &'a [String],
+    /// The files of the runs of each variant; empty if they are not saved.
+    pub files: &'a [Vec<String>],
     /// The number of recordings that each folder had before.
     pub known: &'a [u32],
     /// The seed of the order of variants.
@@ -49,6 +52,7 @@ pub fn repeated_document(repeated: &RepeatedRuns<'_>) -> Document {
     let sets = repeated.sets.iter().enumerate();
     Document::default()
         .add_all(sets.map(|(at, set)| section(repeated, at, set)))
+        .add(main_metric(repeated))
         .add(to_compare(repeated.folders))
         .add_full(method(repeated))
         .reasons(doubts(repeated.doubts, repeated.sets))
@@ -73,6 +77,19 @@ fn section(repeated: &RepeatedRuns<'_>, at: usize, set: &RunSet) -> Document {
         .add(saved)
         .add(metrics(&set.spreads()).legend(legend))
         .add_full(culprits(&set.culprit_spreads()))
+}
+
+/// Why the runs of the only set differ, and what another one can show. Several are for a comparison.
+fn main_metric(repeated: &RepeatedRuns<'_>) -> Document {
+    let [set] = repeated.sets else { return Document::default() };
+    let Some(main) = set.main_metric() else { return Document::default() };
+    let saved = Saved {
+        measurement: repeated.measurement,
+        files: repeated.files.first().map_or(&[], Vec::as_slice),
+        cpus: set.measured_and_other_cpus(),
+    };
+    let cause = cause(&main, &saved).map(|cause| List::lines([cause]));
+    Document::default().add(cause).add(detectable(&main))
 }
 
 fn metrics(spreads: &[RunSpread]) -> Table {
@@ -149,7 +166,8 @@ struct SetJson<'a> {
     taken: &'a Option<[String; 2]>,
     metrics: Vec<RunSpread>,
     culprits: Vec<RunSpread>,
-    doubts: &'a [RunsDoubt],
+    main: Option<MainMetric>,
+    doubts: Vec<RunsDoubt>,
 }
 
 impl<'a> SetJson<'a> {
@@ -162,7 +180,8 @@ impl<'a> SetJson<'a> {
             taken: &set.taken,
             metrics: set.spreads(),
             culprits: set.culprit_spreads(),
-            doubts: &set.doubts,
+            main: set.main_metric(),
+            doubts: with_pattern(set),
         }
     }
 }
@@ -249,7 +268,7 @@ mod tests {
     use crate::example::{self, GUEST};
     use crate::terminal::full_text;
 
-    const PERCENTS: [u64; 8] = [97, 98, 99, 100, 100, 101, 102, 140];
+    const PERCENTS: [u64; 8] = [100, 98, 140, 97, 101, 99, 102, 100];
 
     fn assert_fits(text: &str) {
         for line in text.lines() {
@@ -267,6 +286,7 @@ mod tests {
             variants: &["current".to_owned()],
             sets: &[run_set(&recording, &PERCENTS)],
             folders: &["before".to_owned()],
+            files: &[(3..11).map(|run| format!("before/{run:03}.json")).collect()],
             known: &[2],
             seed: 7,
             doubts: &[],
@@ -288,6 +308,7 @@ mod tests {
                 run_set(&recording, &[120, 121]),
             ],
             folders: &[],
+            files: &[],
             known: &[],
             seed: 7,
             doubts: &[doubt],

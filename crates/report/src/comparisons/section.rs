@@ -6,6 +6,7 @@ use units::{CpuSet, Ppm};
 
 use crate::comparisons::ComparedSets;
 use crate::comparisons::letter;
+use crate::comparisons::main_metric::would_show;
 use crate::comparisons::quantities::{self, CULPRITS};
 use crate::comparisons::verdict::{of_culprit, verdict};
 use crate::document::Document;
@@ -25,7 +26,13 @@ pub(crate) fn section(
     comparison: &Comparison,
 ) -> Document {
     let name = letter(other);
-    let legend = if other == 1 { legend(compared.smallest) } else { Text::default() };
+    if compared.is_same(other) {
+        return Document::default()
+            .heading(format!("{name} compared with A"))
+            .add(same_runs(&name, comparison.common_runs));
+    }
+    let is_first = (1..other).all(|before| compared.is_same(before));
+    let legend = if is_first { legend(compared.smallest) } else { Text::default() };
     let metrics: Document = match metrics(&name, &comparison.metrics) {
         none if none.rows.is_empty() => Document::from(none.rest).add(legend),
         table => table.legend(legend).into(),
@@ -44,7 +51,28 @@ pub(crate) fn section(
         .heading(format!("{name} compared with A"))
         .add(metrics)
         .add_all(not_compared(&name, comparison))
+        .add(could_show(compared, comparison))
         .add(causes)
+}
+
+/// A sentence in the place of a comparison of a set with itself.
+fn same_runs(name: &str, runs: usize) -> Text {
+    match runs {
+        1 => text!("A and {} are the same run: there is nothing to compare.", name),
+        _ => text!(
+            "A and {} are the same {} runs: there is nothing to compare.",
+            name,
+            runs
+        ),
+    }
+}
+
+/// What the comparison would have shown of the main metric, if it has no difference.
+fn could_show(compared: &ComparedSets<'_>, comparison: &Comparison) -> Option<Text> {
+    let sets = compared.sets;
+    let is_stationary = sets.iter().all(|set| set.pattern().is_none());
+    let found = comparison.detectable.filter(|_| is_stationary)?;
+    would_show(&found, sets[0].main_key()?)
 }
 
 /// Sentences about the CPUs that only one of both sets has.

@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 use stats::{Block, BlockUnit, FALSE_DISCOVERIES, ItemUnit};
-use summary::{Comparison, RunSet, RunsDoubt};
+use summary::{Comparison, MainMetric, RunSet, RunsDoubt};
 use units::{Nanos, Ppm};
 
 use crate::comparisons::ComparedSets;
 use crate::comparisons::differing::{Differing, differing};
-use crate::comparisons::doubts::doubts;
+use crate::comparisons::doubts::{doubts, with_pattern};
 use crate::comparisons::section::section;
 use crate::comparisons::{letter, runs, taken};
 use crate::document::Document;
@@ -54,7 +54,10 @@ fn block(compared: &ComparedSets<'_>) -> Option<Block> {
 
 /// A sentence about single runs; empty if there are several.
 fn single_runs(compared: &ComparedSets<'_>) -> Text {
-    let Some(block) = block(compared) else { return Text::default() };
+    let is_compared = (1..compared.sets.len()).any(|other| !compared.is_same(other));
+    let Some(block) = block(compared).filter(|_| is_compared) else {
+        return Text::default();
+    };
     let length = match block.unit {
         BlockUnit::Ns => number::duration(Nanos::from_nanos(block.length)),
         BlockUnit::Items(item) => {
@@ -97,12 +100,20 @@ struct SetJson<'a> {
     name: &'a str,
     runs: usize,
     taken: &'a Option<[String; 2]>,
-    doubts: &'a [RunsDoubt],
+    main: Option<MainMetric>,
+    doubts: Vec<RunsDoubt>,
 }
 
 impl<'a> SetJson<'a> {
     fn of((name, set): (&'a String, &'a RunSet)) -> Self {
-        Self { name, runs: set.runs(), taken: &set.taken, doubts: &set.doubts }
+        let main = set.main_metric();
+        Self {
+            name,
+            runs: set.runs(),
+            taken: &set.taken,
+            main,
+            doubts: with_pattern(set),
+        }
     }
 }
 
@@ -205,8 +216,23 @@ mod tests {
     /// Check the report of two single recordings: no difference, of blocks.
     #[test]
     fn single_recordings() {
-        let one = RunSet::single(&example::noise(GUEST, 2));
-        let text = report(&[("a.json", one.clone()), ("b.json", one)], full_text);
+        let mut later = example::noise(GUEST, 2);
+        later.taken = "2026-11-21T06:30:12Z".to_owned();
+        let [one, other] =
+            [example::noise(GUEST, 2), later].map(|it| RunSet::single(&it));
+        let text = report(&[("a.json", one), ("b.json", other)], full_text);
+        assert_fits(&text, 80);
+        assert_snapshot!(text);
+    }
+
+    /// Check that a set is not compared with itself, and that a set with some of its runs is a doubt.
+    #[test]
+    fn same_runs() {
+        let recording = example::noise(GUEST, 1);
+        let [all, some] = [&[98, 99, 100, 101, 102, 103][..], &[98, 99, 100, 150]]
+            .map(|percents| run_set(&recording, percents));
+        let sets = [("a", all.clone()), ("copy", all), ("b", some)];
+        let text = report(&sets, full_text);
         assert_fits(&text, 80);
         assert_snapshot!(text);
     }

@@ -21,16 +21,20 @@ const FIRST_MAX: usize = 3;
 /// How many of the first values are larger or smaller than all others, by more than chance gives: 0 if there
 /// are none. Values must not be NaN.
 pub(crate) fn differing(values: &[f64]) -> usize {
+    if values.len() < VALUES_MIN {
+        return 0;
+    }
     let lower: Vec<f64> = values.iter().map(|value| -value).collect();
     let is_far = |values: &[f64], first: usize, false_alarms: f64| {
         probability(values, first).is_some_and(|found| found <= false_alarms)
     };
-    let [larger, smaller] = match values.len() {
-        0..VALUES_MIN => return 0,
-        VALUES_MIN..SEVERAL_TESTS => [0.004_5, 0.000_5],
-        _ => [0.003, 0.000_5],
+    // Long tails are above the values, so that these probabilities do not add up.
+    let larger = match values.len() {
+        5 => 0.004_5,
+        6 => 0.004,
+        _ => 0.003,
     };
-    if is_far(values, 1, larger) || is_far(&lower, 1, smaller) {
+    if is_far(values, 1, larger) || is_far(&lower, 1, 0.000_5) {
         return 1;
     }
     let mut several = (2..=FIRST_MAX).filter(|_| values.len() >= SEVERAL_TESTS);

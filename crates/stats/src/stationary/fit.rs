@@ -43,6 +43,8 @@ pub(crate) fn best(values: &[f64], sorted: &[f64], signs: Signs) -> Option<Patte
     if is_ordered || has_modes {
         fits.extend(jump(values));
         fits.extend(alternating(values));
+    }
+    if has_modes {
         fits.extend(modes(values, sorted));
     }
     fits.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pattern)| pattern)

@@ -14,6 +14,8 @@ pub struct ProgramRun {
     pub elapsed_ns: Nanos,
     /// That time without interruptions; `None` if it is not known.
     pub net_ns: Option<Nanos>,
+    /// The time that it ran or was ready to run; `None` if its interruptions were not traced.
+    pub ready_ns: Option<Nanos>,
     /// CPU time in user mode.
     pub user_ns: Nanos,
     /// CPU time in kernel mode.
@@ -36,6 +38,7 @@ impl ProgramRun {
             command: spec.command.to_string(),
             elapsed_ns: series.elapsed_ns,
             net_ns: RunSummary::net_ns(spec, series),
+            ready_ns: series.interruptions.as_ref().map(|found| found.ready_ns),
             user_ns: series.usage.user_ns,
             system_ns: series.usage.system_ns,
             exit_code: series.ended.code(),

@@ -1,12 +1,14 @@
 //! A set of runs, reduced to what is compared: recordings are large, and are not held in memory.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use recording::{Doubt, Recording};
 use serde::Serialize;
 use serde_json::Value;
-use units::Cpu;
+use units::{Cpu, CpuSet};
 
 use crate::comparison::blocks::{Level, levels};
-use crate::comparison::observation::Observation;
+use crate::comparison::observation::{CulpritNumber, MetricNumber, Observation};
 use crate::comparison::program_run::ProgramRun;
 use crate::comparison::run_numbers::RunNumbers;
 use crate::comparison::variants::Variants;
@@ -15,6 +17,8 @@ use crate::comparison::variants::Variants;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSet {
     pub(crate) observations: Vec<Observation>,
+    /// What identifies each run.
+    pub(crate) identities: Vec<RunIdentity>,
     /// The blocks of a single run.
     pub(crate) levels: Vec<Level>,
     /// The facts of the runs, those of this process and its tracing excepted.
@@ -27,6 +31,30 @@ pub struct RunSet {
     pub doubts: Vec<RunsDoubt>,
     /// The times of each run of a program; of other measurements none.
     pub programs: Vec<ProgramRun>,
+}
+
+/// What identifies a run: when it was taken, and its numbers. Two runs never have the same, to the nanosecond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunIdentity {
+    /// When it was taken: RFC 3339, UTC.
+    pub(crate) taken: String,
+    numbers: u64,
+}
+
+impl RunIdentity {
+    fn of(run: &RunNumbers) -> Self {
+        let mut hasher = DefaultHasher::new();
+        for MetricNumber { metric, cpu, value } in &run.metrics {
+            (metric, cpu, value.to_bits()).hash(&mut hasher);
+        }
+        for CulpritNumber { kind, name, ppm } in run.culprits.iter().flatten() {
+            (kind, name, ppm.get().to_bits()).hash(&mut hasher);
+        }
+        for (key, value) in &run.parameters {
+            (key, value.to_string()).hash(&mut hasher);
+        }
+        Self { taken: run.taken.clone(), numbers: hasher.finish() }
+    }
 }
 
 /// A doubt, and the number of runs that have it.
@@ -58,6 +86,7 @@ impl RunSet {
         self.levels.clear();
         let (metrics, culprits) = (run.metrics.clone(), run.culprits.clone());
         self.observations.push(Observation { metrics, culprits });
+        self.identities.push(RunIdentity::of(run));
         self.facts.add(&run.facts);
         self.parameters.add(&run.parameters);
         self.add_taken(&run.taken, &run.doubts);
@@ -85,6 +114,16 @@ impl RunSet {
         self.observations.len()
     }
 
+    /// The number of runs that another set has, too, whatever their files are called.
+    pub fn runs_in(&self, other: &Self) -> usize {
+        let mut others: Vec<&RunIdentity> = other.identities.iter().collect();
+        let mut is_there = |own: &&RunIdentity| {
+            let at = others.iter().position(|one| one == own);
+            at.map(|at| others.swap_remove(at)).is_some()
+        };
+        self.identities.iter().filter(&mut is_there).count()
+    }
+
     /// The kinds of its recordings; of files of other tools, the tool.
     pub fn kinds(&self) -> Vec<&str> {
         let texts = |key| self.parameters.of(key).iter().filter_map(Value::as_str);
@@ -102,6 +141,21 @@ impl RunSet {
         cpus.sort_unstable();
         cpus.dedup();
         cpus
+    }
+
+    /// The CPUs that were measured, and the others that are online; empty if they are unknown, or not the same
+    /// in all runs.
+    pub fn measured_and_other_cpus(&self) -> [CpuSet; 2] {
+        let one = |values: &[Value]| match values {
+            [Value::String(cpus)] => cpus.parse().unwrap_or_default(),
+            _ => CpuSet::default(),
+        };
+        let measured: CpuSet = one(self.parameters.of("cpus"));
+        let others = match measured.is_empty() {
+            true => CpuSet::default(),
+            false => one(self.facts.of("cpus.online")).without(&measured),
+        };
+        [measured, others]
     }
 
     /// Its CPUs that another set does not have.

@@ -108,7 +108,7 @@ pub(crate) struct Pairs {
 /// more is compared, the larger must a difference be that is no chance. The choice does not depend
 /// on the difference (R. Bourgon, R. Gentleman, W. Huber: Independent filtering increases
 /// detection power for high-throughput experiments. PNAS 107, 2010).
-const SMALL: f64 = 0.01;
+pub(crate) const SMALL: f64 = 0.01;
 
 /// The quantities that both sets have, and the culprits of either.
 pub(crate) fn pairs(base: &RunSet, other: &RunSet) -> Pairs {

@@ -18,6 +18,8 @@ use crate::random::Random;
 use crate::summary::Summary;
 
 const TRIALS: usize = 2_000;
+/// Where each takes long.
+const FEW_TRIALS: usize = 100;
 /// Two standard deviations of the share of so many trials, if it is 5 %.
 const SAMPLING: f64 = 0.01;
 const MOST: f64 = FALSE_DISCOVERIES + SAMPLING;
@@ -179,4 +181,29 @@ fn recorded_gaps_are_no_differences() {
     let (mut random, recorded) = (Random::new(5), recorded());
     let share = found(|| [(); 2].map(|()| single(resampled(&mut random, &recorded))));
     assert!(share <= MOST, "{share}");
+}
+
+/// Check that of differences as large as a set says that it can show, comparisons of such sets report about 8 of
+/// 10: with a short tail, a long one, and rounded values.
+#[test]
+fn detectable_differences() {
+    let mut random = Random::new(6);
+    let mut value = |kind: usize| match kind {
+        0 => 1e8 + 1e6 * random.normal(),
+        1 => 1e8 + 1e6 * random.pareto(),
+        _ => ((1e2 + 2.0 * random.normal()).round()) * 1e6,
+    };
+    for kind in 0..3 {
+        let mut found = 0;
+        for _ in 0..FEW_TRIALS {
+            let known = set(15, 1, || value(kind)).main_metric().unwrap();
+            let least = known.detectable.unwrap().difference_ppm.unwrap();
+            let base = set(15, 1, || value(kind));
+            let other = set(15, 1, || value(kind) * (1.0 + least.get() / 1e6));
+            let compared = compare(&base, &[other], Ppm::new(1e5));
+            found += usize::from(compared[0].metrics[0].conclusion == Conclusion::Higher);
+        }
+        println!("a difference in {found} of {FEW_TRIALS} trials");
+        assert!((70..=92).contains(&(found * 100 / FEW_TRIALS)), "{kind}: {found}");
+    }
 }
