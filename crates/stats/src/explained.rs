@@ -1,10 +1,11 @@
-//! Which of several quantities explains why runs differ: the one that is large in the runs whose value is large.
+//! Which of several sources of lost time explains why runs differ: the one that took more time in longer runs.
 //!
-//! A quantity explains runs if its ranks and those of the values correlate (Spearman) more than in random
-//! orders of the runs. In each order, the largest correlation of all quantities counts, so that the test
-//! is one test, exact for any distribution and whatever the quantities have in common (P. H. Westfall, S. S. Young:
-//! Resampling-Based Multiple Testing, 1993). How much is explained is the square of the correlation of the
-//! values themselves: the part of their variance that a line through them has.
+//! A source explains values if its ranks and theirs correlate (Spearman) more than in random orders of the
+//! runs. In each order, the largest correlation of all sources counts, so that the test is one test, exact for any
+//! distribution and whatever the sources have in common (P. H. Westfall, S. S. Young: Resampling-Based Multiple
+//! Testing, 1993). How much a source explains is the part of the variance that the values would not have
+//! without its time. A timer interrupts longer runs more often, and so correlates with them; but its time is
+//! too short to explain why they are longer.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -24,20 +25,23 @@ const LARGE_MAX: usize = 10;
 /// Two correlations are equal if they differ by rounding only.
 const ROUNDING: f64 = 1e-9;
 
-/// A quantity that explains values.
+/// A source that explains less of the variance explains nothing.
+const SHARE_MIN: Ppm = Ppm::new(100_000.0);
+
+/// A source that explains values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Explained {
-    /// Its place among the quantities.
+    /// Its place among the sources.
     #[serde(skip)]
     pub source: usize,
     /// The correlation of the ranks, from 0 to 1.
     pub rank_correlation: f64,
-    /// The part of the variance of the values that it explains.
+    /// The part of the variance that the values would not have without it.
     pub share_ppm: Ppm,
 }
 
-/// The quantity that explains the largest part of the variance, of those whose correlation is no chance; `None`
-/// if there is none. Each has a number for each value.
+/// The source that explains the largest part of the variance, of those whose correlation is no chance; `None` if
+/// none explains a tenth of it. Each has a time for each value, in the unit of the values.
 pub fn explained(values: &[f64], sources: &[&[f64]]) -> Option<Explained> {
     let mut order = Centred::of(&ranks(values))?;
     let all = sources.iter().enumerate();
@@ -60,16 +64,24 @@ pub fn explained(values: &[f64], sources: &[&[f64]]) -> Option<Explained> {
     }
     found.retain(|one| {
         let as_large = |other: &&f64| **other >= one.rank_correlation - ROUNDING;
-        one.rank_correlation > 0.0 && largest.iter().filter(as_large).count() < LARGE_MAX
+        one.rank_correlation > 0.0
+            && one.share_ppm >= SHARE_MIN
+            && largest.iter().filter(as_large).count() < LARGE_MAX
     });
     found.into_iter().max_by(|a, b| a.share_ppm.get().total_cmp(&b.share_ppm.get()))
 }
 
-/// The part of the variance of values that others explain.
-fn share(values: &[f64], others: &[f64]) -> Ppm {
-    let both = Centred::of(values).zip(Centred::of(others));
-    let correlation = both.map_or(0.0, |(a, b)| a.correlation(&b));
-    Ppm::new(correlation.powi(2) * 1e6)
+/// The part of the variance of values that is not there without these times.
+fn share(values: &[f64], times: &[f64]) -> Ppm {
+    let rest: Vec<f64> =
+        values.iter().zip(times).map(|(value, time)| value - time).collect();
+    Ppm::new((1.0 - squares(&rest) / squares(values)) * 1e6)
+}
+
+/// The sum of the squared deviations from the mean; there are values.
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 /// The rank correlation of two samples of equally many values, from -1 to 1; 0 if one is constant.

@@ -98,3 +98,52 @@ fn a_run_equals_itself() {
             .all(|one| one["conclusion"] != "lower" && one["conclusion"] != "higher")
     );
 }
+
+/// Writes a set of runs of a program as `repeat` saves them, with these run times in milliseconds.
+fn write_set(folder: &Path, run: &Value, times: &[u64]) {
+    fs::create_dir(folder).unwrap();
+    for (at, ms) in times.iter().enumerate() {
+        let mut run = run.clone();
+        run["series"]["elapsed_ns"] = (ms * 1_000_000).into();
+        run["taken"] = format!("2026-11-28T04:00:{at:02}Z").into();
+        fs::write(folder.join(format!("{at:03}.json")), run.to_string()).unwrap();
+    }
+}
+
+/// Check that runs that alternate are a doubt of `compare`, that copies of the same recordings are not compared,
+/// and that a set with some of them is a doubt.
+#[test]
+fn sets_with_patterns_and_common_runs() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("one.json");
+    let output =
+        run(&["run", "--source", "proc", "-q", "-o", file.to_str().unwrap(), "true"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let one = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let times = [50, 100, 51, 103, 49, 99, 52, 101, 50, 98, 53, 102];
+    let steady = [70, 73, 71, 75, 69, 72, 74, 70, 71, 76, 72, 73];
+    let paths = ["set", "copy", "part", "steady"].map(|name| folder.path().join(name));
+    for (path, times) in paths.iter().zip([&times[..], &times, &times[..6], &steady]) {
+        write_set(path, &one, times);
+    }
+    let [set, copy, part, steady] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let found = json(&["compare", "--json", set, copy, part, steady]);
+    let main = &found["sets"][0]["main"];
+    assert_eq!(main["pattern"]["order"], "alternating", "{main:#}");
+    assert_eq!((&main["pattern"]["run"], &main["largest_run"]), (&2.into(), &4.into()));
+    assert!(found["sets"][3]["main"]["pattern"].is_null(), "{found:#}");
+    let common = [0, 1, 2].map(|at| found["comparisons"][at]["common_runs"].clone());
+    assert_eq!(common, [12, 6, 0].map(Value::from));
+    let codes = found["sets"][0]["doubts"].as_array().unwrap();
+    assert!(codes.iter().any(|one| one["code"] == "not_stationary"), "{codes:#?}");
+    let report = |other| text(&run(&["compare", set, other]).stdout);
+    let same = report(copy);
+    assert!(
+        same.contains("A and B are the same 12 runs") && !same.contains("lower"),
+        "{same}"
+    );
+    assert!(same.contains("two modes, which alternate"), "{same}");
+    assert!(report(part).contains("6 of the runs are in both sets"));
+    assert!(!report(steady).contains("in both sets"));
+}

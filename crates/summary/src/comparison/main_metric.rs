@@ -15,7 +15,8 @@ use crate::metrics::definition;
 use crate::metrics::table::NOISE_PPM;
 
 /// Metrics that stand for a set, before its first one.
-const MAIN: [&str; 2] = ["run_ns", NOISE_PPM];
+const MAIN: [&str; 2] = [RUN_NS, NOISE_PPM];
+const RUN_NS: &str = "run_ns";
 /// With fewer runs, no order is so improbable that a source explains it.
 const RUNS_MIN: usize = 6;
 
@@ -79,7 +80,7 @@ impl RunSet {
             runs: values.len(),
             largest_run: (0..values.len()).max_by(in_order)? + 1,
             pattern: stats::pattern(&values),
-            spread: self.cause(&values),
+            spread: self.cause(&metric, &values),
             detectable: detectable::of_set(self, &metric),
             unit: definition(&metric)?.unit,
             metric,
@@ -120,12 +121,11 @@ impl RunSet {
     }
 
     /// Why the values of the main metric differ.
-    fn cause(&self, values: &[f64]) -> SpreadCause {
+    fn cause(&self, metric: &str, values: &[f64]) -> SpreadCause {
         if values.windows(2).all(|pair| pair[0] == pair[1]) {
             return SpreadCause::Equal;
         }
-        let Some(sources) = self.lost_times().filter(|_| values.len() == self.runs())
-        else {
+        let Some(sources) = self.lost_times(metric, values) else {
             return SpreadCause::Untraced;
         };
         if values.len() < RUNS_MIN {
@@ -139,30 +139,35 @@ impl RunSet {
         SpreadCause::Source { kind: *kind, name: name.clone(), explained }
     }
 
-    /// The time that each run lost to each source that has at least 1 % of it; `None` if single events were not
-    /// traced. It is a share of the run's time, unless that is known.
-    fn lost_times(&self) -> Option<Vec<Source>> {
+    /// What each run lost to each source that has at least 1 % of it, in the unit of the metric. `None` if single
+    /// events were not traced, or if the metric is neither a run time nor a share of lost time.
+    fn lost_times(&self, metric: &str, values: &[f64]) -> Option<Vec<Source>> {
+        let ready = |run: usize| self.programs.get(run)?.ready_ns;
+        let whole = |(run, value): (&usize, &f64)| match metric {
+            NOISE_PPM => Some(1e6),
+            RUN_NS => Some(ready(*run).map_or(*value, |ready| ready.get() as f64)),
+            _ => None,
+        };
+        let order = self.in_time();
+        let wholes: Vec<f64> =
+            order.iter().zip(values).map(whole).collect::<Option<_>>()?;
         let culprits = self.culprit_spreads();
         let all: f64 = culprits.iter().map(|one| one.mean).sum();
         let large = culprits.iter().filter(|one| one.mean >= SMALL * all);
-        let order = self.in_time();
         let source = |one: &RunSpread| {
             let key = one.quantity.culprit()?;
-            let times = order.iter().map(|run| self.lost_time(*run, key));
+            let part = |(run, whole): (&usize, &f64)| self.lost_share(*run, key) * whole;
+            let times = order.iter().zip(&wholes).map(part);
             Some(Source { kind: key.0, name: key.1.to_owned(), times: times.collect() })
         };
-        self.is_traced().then(|| large.filter_map(source).collect())
+        let is_known = self.is_traced() && values.len() == self.runs();
+        is_known.then(|| large.filter_map(source).collect())
     }
 
-    /// The time that a run lost to a source.
-    fn lost_time(&self, run: usize, key: (CulpritKind, &str)) -> f64 {
+    /// The share of its time that a run lost to a source.
+    fn lost_share(&self, run: usize, key: (CulpritKind, &str)) -> f64 {
         let all = self.observations[run].culprits.iter().flatten();
-        let share = all
-            .filter(|one| one.key() == key)
-            .map(|one| one.ppm.get() / 1e6)
-            .sum::<f64>();
-        let ready = self.programs.get(run).and_then(|program| program.ready_ns);
-        share * ready.map_or(1.0, |ready| ready.get() as f64)
+        all.filter(|one| one.key() == key).map(|one| one.ppm.get() / 1e6).sum()
     }
 }
 
@@ -256,7 +261,7 @@ mod tests {
         assert_eq!(traced(40, 0.0), SpreadCause::NoSource);
         assert_eq!(traced(5, 1.0), SpreadCause::FewRuns);
         assert_eq!(
-            set(&[0, 1, 2].map(|at| run(at, 1.0, None))).cause(&[1.0; 3]),
+            set(&[0, 1, 2].map(|at| run(at, 1.0, None))).cause(RUN_NS, &[1.0; 3]),
             SpreadCause::Equal
         );
     }
