@@ -46,6 +46,7 @@ const ROOMS: &[Room] = &[
     room("tif", 4, &["units", "facts", "isolate", "ffi"]),
     room("counter", 5, &["units"]),
     room("kernels", 4, &["units", "facts", "isolate"]),
+    room("observe", 1, &["units"]),
     room("experiments", 5, &["units", "facts", "recording", "summary", "kernels"]),
     room("lab", 6, LAB),
     room("cli", 7, CLI),
@@ -53,8 +54,16 @@ const ROOMS: &[Room] = &[
 ];
 
 /// The lab needs only the language of `agent`.
-const LAB: &[&str] =
-    &["units", "facts", "recording", "isolate", "agent", "kernels", "experiments"];
+const LAB: &[&str] = &[
+    "units",
+    "facts",
+    "recording",
+    "isolate",
+    "agent",
+    "kernels",
+    "observe",
+    "experiments",
+];
 
 /// All but `ffi`, `capi`, `tif` and `counter`, which are for other programs.
 const CLI: &[&str] = &[

@@ -13,7 +13,7 @@ const LINES_MAX: usize = 600;
 const SHORT: ([&str; 3], usize) = (["stats", "summary", "report"], 400);
 /// Rooms with direct access to the processor, the kernel or another language.
 const MAY_BE_UNSAFE: &[&str] =
-    &["measure", "isolate", "agent", "blame", "ffi", "capi", "tif", "counter"];
+    &["measure", "isolate", "agent", "blame", "observe", "ffi", "capi", "tif", "counter"];
 /// The only files that create live recordings, by room, and the call that creates one.
 const MEASURE: [(&str, &str); 2] = [("measure", "lib.rs"), ("blame", "wakers.rs")];
 const TAKES: &str = concat!("Recording::", "now("); // split, so that this file passes

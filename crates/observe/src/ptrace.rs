@@ -1,0 +1,166 @@
+//! ptrace(2) and waitpid(2), as far as the tracer needs them.
+
+use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use libc::pid_t;
+
+const OPTIONS: c_int = libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACESECCOMP
+    | libc::PTRACE_O_EXITKILL;
+
+/// What a thread reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// It exited with that code.
+    Exited(c_int),
+    /// It was killed by that signal.
+    Killed(c_int),
+    /// It is about to make a system call with a path.
+    Call,
+    /// It has become another program; the thread that called execve(2) had that number.
+    Executed(pid_t),
+    /// It started the thread or the process with that number.
+    Started(pid_t),
+    /// It receives that signal.
+    Signal(c_int),
+    /// It is stopped until it receives `SIGCONT`.
+    Stopped,
+    /// Anything else.
+    Other,
+}
+
+/// A system call: its number and its arguments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    pub(crate) arguments: [u64; 6],
+}
+
+/// Traces a process that runs, and all that it will start; they end with this thread.
+pub(crate) fn seize(id: pid_t) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, id, 0, c_long::from(OPTIONS)).map(drop)
+}
+
+/// Lets a thread continue, with a signal if that is not 0. It may be gone.
+pub(crate) fn resume(id: pid_t, signal: c_int) {
+    let _ = request(libc::PTRACE_CONT, id, 0, c_long::from(signal));
+}
+
+/// Leaves a thread stopped, until it receives `SIGCONT`. It may be gone.
+pub(crate) fn listen(id: pid_t) {
+    let _ = request(libc::PTRACE_LISTEN, id, 0, 0);
+}
+
+/// The system call that a thread is about to make.
+pub(crate) fn call(id: pid_t) -> io::Result<Call> {
+    let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
+    // SAFETY: the kernel fills the structure, if it reports success.
+    let registers = unsafe {
+        let to = registers.as_mut_ptr().cast::<c_void>();
+        let result =
+            libc::ptrace(libc::PTRACE_GETREGS, id, ptr::null_mut::<c_void>(), to);
+        checked(result)?;
+        registers.assume_init()
+    };
+    Ok(Call {
+        number: registers.orig_rax,
+        arguments: [
+            registers.rdi,
+            registers.rsi,
+            registers.rdx,
+            registers.r10,
+            registers.r8,
+            registers.r9,
+        ],
+    })
+}
+
+/// The next report of a thread that this one traces; `None` if there is none any more.
+pub(crate) fn wait() -> io::Result<Option<(pid_t, Report)>> {
+    let mut status = 0;
+    loop {
+        // Without __WNOTHREAD, this would be the end of other children of this process.
+        let flags = libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: the kernel writes to the integer.
+        let id = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        if id > 0 {
+            return Ok(Some((id, report(id, status))));
+        }
+        match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    }
+}
+
+fn report(id: pid_t, status: c_int) -> Report {
+    const STOPS: [c_int; 4] =
+        [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    if libc::WIFEXITED(status) {
+        return Report::Exited(libc::WEXITSTATUS(status));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Report::Killed(libc::WTERMSIG(status));
+    }
+    let signal = libc::WSTOPSIG(status);
+    match status >> 16 {
+        0 => Report::Signal(signal),
+        libc::PTRACE_EVENT_SECCOMP => Report::Call,
+        libc::PTRACE_EVENT_EXEC => Report::Executed(message(id).unwrap_or(id)),
+        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+            message(id).map_or(Report::Other, Report::Started)
+        }
+        libc::PTRACE_EVENT_STOP if STOPS.contains(&signal) => Report::Stopped,
+        _ => Report::Other,
+    }
+}
+
+/// The number that belongs to a report.
+fn message(id: pid_t) -> Option<pid_t> {
+    let mut number: libc::c_ulong = 0;
+    // SAFETY: the kernel writes to the integer.
+    let result = unsafe {
+        let to = (&raw mut number).cast::<c_void>();
+        libc::ptrace(libc::PTRACE_GETEVENTMSG, id, ptr::null_mut::<c_void>(), to)
+    };
+    checked(result).ok()?;
+    pid_t::try_from(number).ok()
+}
+
+/// Kills a process. It may be gone.
+pub(crate) fn kill(id: pid_t) {
+    // SAFETY: a system call without memory.
+    unsafe { libc::kill(id, libc::SIGKILL) };
+}
+
+fn request(kind: c_uint, id: pid_t, address: c_long, data: c_long) -> io::Result<c_long> {
+    // SAFETY: these requests read and write no memory of this process.
+    checked(unsafe { libc::ptrace(kind, id, address, data) })
+}
+
+fn checked(result: c_long) -> io::Result<c_long> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}
+
+/// Reads memory of a traced thread; the number of bytes, fewer if the next page is not there.
+pub(crate) fn read(id: pid_t, address: u64, to: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+    let remote = usize::try_from(address).unwrap_or(usize::MAX);
+    let remote =
+        libc::iovec { iov_base: ptr::without_provenance_mut(remote), iov_len: to.len() };
+    // SAFETY: the kernel writes only to the slice, and checks the other address.
+    let read = unsafe {
+        libc::process_vm_readv(id, &raw const local, 1, &raw const remote, 1, 0)
+    };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
