@@ -40,7 +40,8 @@ pub use machine::{Machine, MachineKind};
 pub use metric::check_metric;
 pub use plan::CellPlan;
 pub use plan::program::{
-    FileContents, GuestFile, ProgramFiles, guest_path, is_owned_path,
+    FileContents, GuestFile, ProgramFiles, USUAL_HOME, USUAL_PATH, guest_path,
+    is_owned_path,
 };
 pub use plan::variations::Variations;
 pub use program_request::ProgramRequest;

@@ -1,5 +1,6 @@
 //! A program on some kernels, without a file: the experiment of one command line.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use toml::Spanned;
@@ -20,6 +21,8 @@ const NAME: &str = "cost";
 /// The guest's directory for relative paths. It is the same wherever the files are on this
 /// machine, because the length of a path changes the number of instructions.
 const DIRECTORY: &str = "/root";
+/// The variable with folders of libraries.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 /// The name of a program that has none of its own: one whose path ends with `/`.
 const UNNAMED: &str = "program";
 /// What a CPU whose tick can stop needs: a second one, a model with a stable clock, and that the kernel
@@ -46,6 +49,11 @@ pub struct ProgramRequest {
     pub exit: Vec<u8>,
     /// The longest run time in the guest: `60s`.
     pub limit: Option<String>,
+    /// The variable `LD_LIBRARY_PATH` of this machine, and the current folder, whose libraries are below
+    /// `/root` in the guest.
+    pub library_path: Option<(String, PathBuf)>,
+    /// Whether the command is run once on this machine, and what it uses is packed, too.
+    pub is_observed: bool,
     /// Whether CPU 1 of the guest is one whose tick can stop.
     pub has_nohz_cpu: bool,
 }
@@ -123,7 +131,8 @@ fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
     let variable = |(name, value): &(String, String)| {
         Ok((spanned(name.parse::<Variable>()?), value.parse::<Word>()?))
     };
-    let env = request.env.iter().map(variable);
+    let inherited = library_path(request).map(|value| (LIBRARY_PATH.to_owned(), value));
+    let env = request.env.iter().chain(&inherited).map(variable);
     Ok(ProgramRow {
         run: list::<Word>(&request.run)?.ok_or(EntryError::NoCommand)?,
         directory: DIRECTORY.parse()?,
@@ -133,8 +142,24 @@ fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
         limit: request.limit.as_deref().map(str::parse::<Length>).transpose()?,
         programs: list::<Word>(&request.programs)?,
         files: request.files.iter().map(file).collect::<Result<_, EntryError>>()?,
+        observe: Some(spanned(request.is_observed)),
         service: Vec::new(),
     })
+}
+
+/// The inherited folders of libraries, as they are in the guest, unless others are given.
+fn library_path(request: &ProgramRequest) -> Option<String> {
+    let (value, folder) = request.library_path.as_ref()?;
+    if request.env.iter().any(|(name, _)| name == LIBRARY_PATH) {
+        return None;
+    }
+    let guest = |entry: &str| match Path::new(entry).strip_prefix(folder) {
+        Ok(rest) => {
+            GuestPath::resolve(DIRECTORY, &rest.to_string_lossy()).as_str().to_owned()
+        }
+        Err(_) => entry.to_owned(),
+    };
+    Some(value.split(':').map(guest).collect::<Vec<_>>().join(":"))
 }
 
 fn file((host, guest): &(String, Option<String>)) -> Result<FileRow, EntryError> {
@@ -175,6 +200,21 @@ fn spanned<T>(value: T) -> Spanned<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that inherited folders of libraries are those of the guest, unless others are given.
+    #[test]
+    fn inherited_libraries() {
+        let mut request = ProgramRequest {
+            library_path: Some((
+                "/home/me/p/lib:/opt/lib:rel".to_owned(),
+                "/home/me/p".into(),
+            )),
+            ..Default::default()
+        };
+        assert_eq!(library_path(&request).as_deref(), Some("/root/lib:/opt/lib:rel"));
+        request.env.push((LIBRARY_PATH.to_owned(), "/other".to_owned()));
+        assert_eq!(library_path(&request), None);
+    }
 
     /// Check that a guest with a CPU whose tick can stop is that of `nohz-entry`, and that its keys can
     /// be changed.

@@ -108,6 +108,21 @@ pub enum PackError {
          files take three times their size"
     )]
     TooLarge(u64),
+    /// The files that a command uses fit into no guest.
+    #[error(
+        "the files that the command uses are larger than {most} MiB, which is what fits into a guest          of 4096 MiB of memory; the largest: {largest}"
+    )]
+    TooLargeTogether {
+        /// The size that would fit, in MiB.
+        most: u64,
+        /// The largest files, with their sizes.
+        largest: String,
+    },
+    /// The command cannot be observed on this machine.
+    #[error(
+        "failed to observe the command on this machine; hint: --no-observe does not run it here (the          files that it needs are then named: --file, --program)"
+    )]
+    Observe(#[from] observe::Error),
     /// The archive cannot be made.
     #[error("failed to pack the files")]
     Archive(#[source] io::Error),

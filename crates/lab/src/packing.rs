@@ -3,11 +3,13 @@
 //! They are a second archive for the kernel (`initramfs`), which follows that of the agent: the
 //! program, its services and their interpreters as a shell would find them, their shared
 //! libraries as the dynamic linker would (ld.so(8)), the experiment's own files, and a few
-//! generated ones (`base`). No program is run to find these. The bytes depend only on the contents
-//! of the files and their paths in the guest: times, owners and inode numbers are fixed.
+//! generated ones (`base`). If the command is observed, it is run once here (`observing`), and what it
+//! used is packed, too (`observed`). The bytes depend only on the contents of the files, their paths in
+//! the guest and, for observed files of the system, the times of their last changes: owners, inode
+//! numbers and other times are fixed.
 //!
-//! Cannot see: what a program opens by itself while it runs (`dlopen(3)`, modules of an
-//! interpreter, configuration). The experiment must list it.
+//! Cannot see, unless the command is observed: what a program opens by itself while it runs (`dlopen(3)`,
+//! modules of an interpreter, configuration). The experiment must list it.
 
 mod base;
 mod elf;
@@ -15,12 +17,20 @@ mod folder;
 mod host;
 mod libraries;
 mod links;
+mod mapping;
+mod observed;
+mod observing;
 pub(crate) mod packages;
 mod packer;
+mod remarks;
 mod script;
+mod secrets;
 mod tree;
 
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::{env, fs};
 
 use experiments::{FileContents, GuestFile, Machine, ProgramFiles};
 use kernels::checksum;
@@ -29,6 +39,8 @@ use recording::ProgramSpec;
 use crate::guest::initramfs;
 use crate::pack_error::PackError;
 pub(crate) use crate::packing::libraries::LINKED as LIBRARIES;
+use crate::packing::observed::Adder;
+use crate::packing::observing::Observed;
 use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
 use crate::packing::tree::refuse_size;
@@ -51,6 +63,8 @@ const STEP: u64 = 64;
 
 /// The environment variable with libraries for all programs.
 const PRELOAD: &str = "LD_PRELOAD";
+/// The one with the folders of programs.
+pub(crate) const PATH: &str = "PATH";
 
 /// The packed files of a program.
 #[derive(Debug, Clone)]
@@ -61,20 +75,106 @@ pub(crate) struct Packed {
     unpacked: u64,
     /// Its SHA-256, in hexadecimal.
     pub(crate) sha256: String,
-    /// The guest's `PATH`: that of the specification, and the folders in which a program was found
-    /// in this machine's `PATH` only.
+    /// The guest's `PATH`, if it is not that of the specification: with the folders in which a program
+    /// was found in this machine's `PATH` only.
     pub(crate) path: Option<String>,
+    /// The guest's working directory, if it is not that of the specification.
+    pub(crate) directory: Option<String>,
+    /// What a user has to know of a command that ran here.
+    pub(crate) remarks: Vec<String>,
 }
 
-/// Packs what a program needs; `look` finds the packages of what is missing.
+/// What this machine offers to find files.
+pub(crate) struct Host<'a> {
+    /// Finds the packages of what is missing.
+    pub(crate) look: Look<'a>,
+    /// Prints a line.
+    pub(crate) say: &'a mut dyn FnMut(&str),
+    /// Set by another thread to stop early.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// Packs what a program needs.
 ///
 /// # Errors
 /// What is missing, and which package has it, or what cannot run in a guest.
 pub(crate) fn pack(
     spec: &ProgramSpec,
     files: &ProgramFiles,
-    look: Look<'_>,
+    host: &mut Host<'_>,
 ) -> Result<Packed, PackError> {
+    if !files.is_observed {
+        let mut packer = named(spec, files, host.look)?;
+        programs(&mut packer, spec, files)?;
+        return finish(packer);
+    }
+    refuse(spec, files, host)?;
+    match observing::run(spec, files, host)? {
+        Some(observed) => pack_observed(spec, files, observed, host),
+        None => {
+            let packed =
+                pack(spec, &ProgramFiles { is_observed: false, ..files.clone() }, host)?;
+            let remarks = vec![NOT_HERE.to_owned()];
+            Ok(Packed { remarks, ..packed })
+        }
+    }
+}
+
+/// The remark on a command that only the guest has.
+const NOT_HERE: &str = "the command is not observed: this machine has no such program";
+
+/// Refuses a command that cannot run in a guest, before it runs here.
+fn refuse(
+    spec: &ProgramSpec,
+    files: &ProgramFiles,
+    host: &mut Host<'_>,
+) -> Result<(), PackError> {
+    let here = with_path(spec, observing::path_here(spec));
+    let mut packer = named(&here, files, host.look)?;
+    programs(&mut packer, &here, files)
+}
+
+/// Packs what a command used here, and what was named.
+fn pack_observed(
+    spec: &ProgramSpec,
+    files: &ProgramFiles,
+    observed: Observed,
+    host: &mut Host<'_>,
+) -> Result<Packed, PackError> {
+    let Observed { observation, mapping, path, mut remarks } = observed;
+    let directory = mapping.directory().to_owned();
+    let spec = ProgramSpec { directory, ..with_path(spec, path.clone()) };
+    let mut packer = named(&spec, files, host.look)?;
+    let words = std::iter::once(spec.command.program().unwrap_or_default())
+        .chain(spec.command.arguments().iter().map(OsString::as_os_str))
+        .filter_map(OsStr::to_str);
+    let values = spec.environment.iter().map(|(_, value)| value.as_str());
+    let words: Vec<&str> = words.chain(values).collect();
+    let mut adder = Adder {
+        packer: &mut packer,
+        seen: &observation,
+        mapping: &mapping,
+        home: env::var_os("HOME").and_then(|home| fs::canonicalize(home).ok()),
+        is_root: rustix::process::geteuid().is_root(),
+        remarks: &mut remarks,
+    };
+    adder.add(&words)?;
+    programs(&mut packer, &spec, files)?;
+    let packed = finish(packer)?;
+    Ok(Packed {
+        path: packed.path.or(Some(path)),
+        directory: Some(spec.directory),
+        remarks: remarks.lines(),
+        ..packed
+    })
+}
+
+/// The files that every guest has, and those of an experiment.
+fn named<'a>(
+    spec: &'a ProgramSpec,
+    files: &'a ProgramFiles,
+    look: Look<'a>,
+) -> Result<Packer<'a>, PackError> {
     let mut packer = Packer::new(spec, &files.folder, look);
     base::add(packer.tree())?;
     for GuestFile { path, mode, contents } in &files.files {
@@ -90,6 +190,15 @@ pub(crate) fn pack(
             FileContents::Copy(from) => packer.copy(path, *mode, from)?,
         }
     }
+    Ok(packer)
+}
+
+/// Adds the programs of a specification, and those that are named beside it.
+fn programs(
+    packer: &mut Packer<'_>,
+    spec: &ProgramSpec,
+    files: &ProgramFiles,
+) -> Result<(), PackError> {
     let services = spec.services.iter().map(|service| &service.command);
     for command in std::iter::once(&spec.command).chain(services) {
         let program = command.program().unwrap_or_default();
@@ -100,12 +209,24 @@ pub(crate) fn pack(
     for (_, libraries) in spec.environment.iter().filter(|(name, _)| name == PRELOAD) {
         packer.preloaded(libraries)?;
     }
-    packer.tree().directory(&spec.directory, None)?;
+    packer.tree().directory(&spec.directory, None)
+}
+
+fn finish(packer: Packer<'_>) -> Result<Packed, PackError> {
     let (tree, path) = packer.finish();
     let unpacked = tree.unpacked();
     let archive = tree.archive()?;
     let sha256 = checksum(&archive);
-    Ok(Packed { archive: Arc::new(archive), unpacked, sha256, path })
+    let archive = Arc::new(archive);
+    Ok(Packed { archive, unpacked, sha256, path, directory: None, remarks: Vec::new() })
+}
+
+/// The same specification with another `PATH`.
+fn with_path(spec: &ProgramSpec, path: String) -> ProgramSpec {
+    let mut spec = spec.clone();
+    spec.environment.retain(|(name, _)| name != PATH);
+    spec.environment.insert(0, (PATH.to_owned(), path));
+    spec
 }
 
 impl Packed {

@@ -21,6 +21,7 @@ mod tracee;
 mod tracer;
 mod uses;
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,7 +45,7 @@ pub struct Request<'a> {
     /// Its file.
     pub program: &'a Path,
     /// Its arguments; the first one is its name.
-    pub arguments: &'a [String],
+    pub arguments: &'a [OsString],
     /// All of its environment.
     pub environment: &'a [(String, String)],
     /// Its working directory, an absolute path without links.

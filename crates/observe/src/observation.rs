@@ -41,6 +41,8 @@ pub struct FileUse {
     pub is_used: bool,
     /// Whether the program replaced it, before it used it in any other way.
     pub is_replaced: bool,
+    /// Whether the program created it, or tried to, where there was nothing.
+    pub is_created: bool,
     /// What it contained before.
     pub contents: Contents,
 }

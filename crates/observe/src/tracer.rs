@@ -234,7 +234,8 @@ fn is_exclusive(flags: i32) -> bool {
 /// What an action does to what was there before.
 fn touch(action: Action, flags: i32) -> Touch {
     match action {
-        Action::Look | Action::Create | Action::List => Touch::Use,
+        Action::Look | Action::List => Touch::Use,
+        Action::Create => Touch::Create,
         Action::Execute => Touch::Execute,
         Action::Open(_) | Action::OpenHow(_) => open(flags),
         Action::Replace | Action::Receive => Touch::Replace,
@@ -248,9 +249,11 @@ fn open(flags: i32) -> Touch {
     let is_written = flags & libc::O_ACCMODE != libc::O_RDONLY;
     let [is_new, is_emptied] =
         [libc::O_CREAT, libc::O_TRUNC].map(|flag| flags & flag != 0);
-    if flags & libc::O_PATH != 0 || flags & libc::O_DIRECTORY != 0 || is_exclusive(flags)
-    {
+    if flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 {
         return Touch::Use;
+    }
+    if is_exclusive(flags) {
+        return Touch::Create;
     }
     match (is_emptied, is_new) {
         (true, true) => Touch::Replace,

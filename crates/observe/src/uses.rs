@@ -18,6 +18,8 @@ pub(crate) enum Touch {
     Execute,
     /// Reads and changes it.
     Change,
+    /// Creates it; it must not exist.
+    Create,
     /// Replaces all of it, whether it exists or not.
     Replace,
     /// Empties or removes it, if it exists.
@@ -106,8 +108,10 @@ impl<'a> Uses<'a> {
                 entry.insert(FileUse::new(node))
             }
         };
+        let creates = matches!(touch, Touch::Create | Touch::Change | Touch::Replace);
+        used.is_created |= creates && used.node == Node::Missing;
         match touch {
-            Touch::Use => used.is_used = true,
+            Touch::Use | Touch::Create => used.is_used = true,
             Touch::Execute => (used.is_used, used.is_executed) = (true, true),
             Touch::Change => {
                 used.store(path, self.request.contents_max, &mut self.stored);
@@ -153,6 +157,7 @@ impl FileUse {
             is_executed: false,
             is_used: false,
             is_replaced: false,
+            is_created: false,
             contents: Contents::Same,
         }
     }

@@ -1,5 +1,8 @@
 //! Real programs: what they used is what their command lines say, and they end with their observation.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at what it does not expect")]
+
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -42,7 +45,7 @@ impl Site {
         words: &[&str],
         limit: Duration,
     ) -> Result<Observation, Error> {
-        let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
         let environment = [("PATH", "/usr/bin:/bin"), ("WHO", "you")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let request = Request {
@@ -128,6 +131,7 @@ fn changes() {
     assert_eq!(site.used(&seen, "moved").contents, stored("moved"));
     assert_eq!(site.used(&seen, "read").contents, stored("read"));
     assert_eq!(site.used(&seen, "old/in").contents, stored("in"));
+    assert!(site.used(&seen, "own").is_created && site.used(&seen, "folder").is_created);
     assert!(site.used(&seen, "replaced").is_replaced);
     assert!(!site.used(&seen, "read").is_replaced);
     for own in ["own", "other", "folder"] {

@@ -222,6 +222,10 @@ pub(crate) struct CostArgs {
     /// [default: 60s].
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<String>,
+    /// Do not run the command here to find the files that it uses: the guest has its libraries and what
+    /// is named only. Implied by --tif.
+    #[arg(long)]
+    pub(crate) no_observe: bool,
     /// Print the output of the command after the report.
     #[arg(long)]
     pub(crate) show_output: bool,

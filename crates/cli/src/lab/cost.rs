@@ -1,5 +1,8 @@
 //! `noisefloor lab cost`: a program on some kernels, without a file of an experiment.
 
+use std::env;
+use std::path::PathBuf;
+
 use experiments::{Experiment, ProgramRequest};
 use report::cell_outputs_document;
 
@@ -52,8 +55,17 @@ fn request(args: &CostArgs) -> ProgramRequest {
         env: args.env.clone(),
         exit: args.exit.clone(),
         limit: args.limit.clone(),
+        library_path: library_path(),
+        is_observed: !args.no_observe && !args.tif,
         has_nohz_cpu: args.tif,
     }
+}
+
+/// The folders of libraries in this environment, and the current folder.
+fn library_path() -> Option<(String, PathBuf)> {
+    let folders =
+        env::var("LD_LIBRARY_PATH").ok().filter(|folders| !folders.is_empty())?;
+    Some((folders, env::current_dir().ok()?))
 }
 
 /// The file of libtif, and its path in the guest. A program that needs it, and cannot have it, is refused

@@ -15,10 +15,12 @@ use crate::table::sequence::List;
 use crate::table::source::Source;
 
 /// The environment of a program whose row has no other values.
-const ENVIRONMENT: [(&str, &str); 2] = [
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    ("HOME", "/root"),
-];
+const ENVIRONMENT: [(&str, &str); 2] = [("PATH", USUAL_PATH), ("HOME", USUAL_HOME)];
+/// The folders of programs in a guest, unless others are given.
+pub const USUAL_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The home directory in a guest, unless another one is given.
+pub const USUAL_HOME: &str = "/root";
 /// The limit of a program whose row has none.
 const LIMIT: Nanos = Nanos::from_secs(60);
 /// The permissions of files, of executable ones, and of directories without others.
@@ -37,6 +39,8 @@ pub struct ProgramFiles {
     pub programs: Vec<String>,
     /// Further files.
     pub files: Vec<GuestFile>,
+    /// Whether the command is run once on this machine, and what it uses is packed, too.
+    pub is_observed: bool,
     /// Whether the guest's memory was not specified: then it grows with the files.
     pub grows: bool,
 }
@@ -97,6 +101,7 @@ pub(crate) fn program(
         folder: source.folder(),
         programs: programs(source, row.programs.as_ref())?,
         files: files(source, &row.files)?,
+        is_observed: is_observed(source, row)?,
         grows: false,
     };
     let description = description(&command, &services);
@@ -113,6 +118,17 @@ pub(crate) fn program(
         }),
     });
     Ok((spec, files, description))
+}
+
+fn is_observed(source: &Source, row: &ProgramRow) -> Result<bool, Error> {
+    let Some(observe) = &row.observe else { return Ok(false) };
+    match *observe.get_ref() && !row.service.is_empty() {
+        true => Err(source.refuse(
+            observe.span(),
+            "a program with services cannot be observed; hint: name its files",
+        )),
+        false => Ok(*observe.get_ref()),
+    }
 }
 
 fn exit_codes(row: &ProgramRow) -> Vec<u8> {

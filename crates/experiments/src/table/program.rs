@@ -45,6 +45,7 @@ pub(crate) struct ProgramRow {
     pub(crate) programs: Option<List<Word>>,
     #[serde(default)]
     pub(crate) files: Vec<FileRow>,
+    pub(crate) observe: Option<Spanned<bool>>,
     #[serde(default)]
     pub(crate) service: Vec<ServiceRow>,
 }

@@ -7,8 +7,9 @@ const LINE_MAX: usize = 200;
 
 /// The exit code of a shell that does not find a program, and the hint for it.
 const NOT_FOUND: u8 = 127;
-const NAME_PROGRAMS: &str = "; hint: programs that the command starts are copied if they are named \
-    (--program, or `programs` in an experiment)";
+const NAME_PROGRAMS: &str = "; hint: programs that the command starts are copied if it is observed \
+    (without --no-observe; `observe = true` in an experiment), or if they are named (--program, or \
+    `programs`)";
 
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl FailedProgram {
         let Body::Program { spec, series } = &answer.recording.body else { return None };
         let failure = series.failure.as_ref()?;
         let outputs = outputs(spec, series);
-        let mut lines = outputs.iter().filter_map(|(_, output)| last_line(output));
+        let mut lines = outputs.iter().filter_map(|(_, output)| last_line(&output.text));
         let hint = match series.ended {
             Some(Ended::Exited(NOT_FOUND)) => NAME_PROGRAMS,
             _ => "",
@@ -53,7 +54,7 @@ fn outputs<'a>(
 }
 
 /// The last line with text, without control characters; a long one is cut.
-fn last_line(output: &KeptOutput) -> Option<String> {
+pub(crate) fn last_line(output: &str) -> Option<String> {
     let text = |line: &str| {
         let plain: String = line.chars().filter(|c| !c.is_control()).collect();
         let plain = plain.trim().to_owned();
@@ -62,7 +63,7 @@ fn last_line(output: &KeptOutput) -> Option<String> {
             None => plain,
         }
     };
-    output.text.lines().rev().map(text).find(|line| !line.is_empty())
+    output.lines().rev().map(text).find(|line| !line.is_empty())
 }
 
 #[cfg(test)]
@@ -72,10 +73,7 @@ mod tests {
     /// Check that the reason has a line that can be read, whatever a program writes.
     #[test]
     fn last_lines() {
-        let last = |text: &str| {
-            let bytes = text.len() as u64;
-            last_line(&KeptOutput { text: text.to_owned(), bytes })
-        };
+        let last = last_line;
         assert_eq!(last("one\n two \n\n\0\0\n").as_deref(), Some("two"));
         assert_eq!(last("\x1b[1mred\r\n").as_deref(), Some("[1mred"));
         assert_eq!(last("\0\n"), None);

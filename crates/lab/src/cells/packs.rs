@@ -1,6 +1,7 @@
 //! The requests of plans, with the files of their programs; those of one program are packed once.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use agent::Task;
 use experiments::{CellPlan, ProgramFiles};
@@ -9,11 +10,7 @@ use recording::{ProgramSpec, Spec};
 use crate::error::Error;
 use crate::guest::request::Request;
 use crate::pack_error::PackError;
-use crate::packing::packages::Look;
-use crate::packing::{self, Packed};
-
-/// The variable with the folders of programs.
-const PATH: &str = "PATH";
+use crate::packing::{self, Host, PATH, Packed};
 
 /// The request of a plan, and the files of its program.
 #[derive(Debug, Clone)]
@@ -29,18 +26,21 @@ type Pack<'a> = (&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError
 #[derive(Default)]
 struct Packs<'a>(Vec<Pack<'a>>);
 
-/// The requests of all plans; `look` finds the packages of what is missing. Plans whose program
-/// cannot be packed have the reason, unless that are all.
+/// The requests of all plans. Plans whose program cannot be packed have the reason, unless that are
+/// all.
 ///
 /// # Errors
-/// The first reason, if no plan has a request.
+/// The first reason, if no plan has a request; `Error::Interrupted`.
 pub(crate) fn requests(
     plans: &[CellPlan],
-    look: Look<'_>,
+    host: &mut Host<'_>,
 ) -> Result<Vec<Result<Requested, Arc<Error>>>, Error> {
     let mut packs = Packs::default();
     let mut requests: Vec<Result<Requested, Error>> =
-        plans.iter().map(|plan| packs.request(plan, look)).collect();
+        plans.iter().map(|plan| packs.request(plan, host)).collect();
+    if host.stop.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
     if requests.iter().all(Result::is_err) {
         if let Some(Err(first)) = requests.drain(..).next() {
             return Err(first);
@@ -53,22 +53,25 @@ impl<'a> Packs<'a> {
     fn request(
         &mut self,
         plan: &'a CellPlan,
-        look: Look<'_>,
+        host: &mut Host<'_>,
     ) -> Result<Requested, Error> {
         let mut request = Request::from(plan);
         let (Spec::Program(spec), Some(files)) = (&plan.spec, &plan.files) else {
             return Ok(Requested { request, packed: None });
         };
         let failed = |why| Error::Pack(plan.name.clone(), why);
-        let packed = self.pack(spec, files, look).map_err(failed)?;
+        let packed = self.pack(spec, files, host).map_err(failed)?;
         let memory = packed.memory_mib(plan.machine.memory_mib, files.grows);
         request.machine.memory_mib =
             memory.map_err(|why| Error::Pack(plan.name.clone(), Arc::new(why)))?;
-        if let (Task::Measure(Spec::Program(spec)), Some(path)) =
-            (&mut request.task, &packed.path)
-        {
-            spec.environment.retain(|(name, _)| name != PATH);
-            spec.environment.insert(0, (PATH.to_owned(), path.clone()));
+        if let Task::Measure(Spec::Program(spec)) = &mut request.task {
+            if let Some(path) = &packed.path {
+                spec.environment.retain(|(name, _)| name != PATH);
+                spec.environment.insert(0, (PATH.to_owned(), path.clone()));
+            }
+            if let Some(directory) = &packed.directory {
+                spec.directory.clone_from(directory);
+            }
         }
         Ok(Requested { request, packed: Some(packed) })
     }
@@ -77,13 +80,16 @@ impl<'a> Packs<'a> {
         &mut self,
         spec: &'a ProgramSpec,
         files: &'a ProgramFiles,
-        look: Look<'_>,
+        host: &mut Host<'_>,
     ) -> Result<Packed, Arc<PackError>> {
         let same = |(own, with, _): &&(_, _, _)| *own == spec && *with == files;
         if let Some((_, _, packed)) = self.0.iter().find(same) {
             return packed.clone();
         }
-        let packed = packing::pack(spec, files, look).map_err(Arc::new);
+        let packed = packing::pack(spec, files, host).map_err(Arc::new);
+        for remark in packed.iter().flat_map(|packed| &packed.remarks) {
+            (host.say)(remark);
+        }
         self.0.push((spec, files, packed.clone()));
         packed
     }

@@ -1,13 +1,14 @@
 //! From plans to cells that can run: packs their programs, finds their kernels, and selects the
 //! engine that runs their instructions.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use agent::Task;
 use experiments::CellPlan;
 use itertools::Itertools;
-use kernels::{BuildSpec, Fetch, Kernel, Kind};
+use kernels::{BuildSpec, Fetch, Kernel, Kind, Wanted};
 use recording::Mode;
 use units::chain;
 
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::guest::accelerator;
 use crate::guest::command_line::Engine;
 use crate::guest::request::{FIRST, Request};
+use crate::packing::Host;
 
 /// The kernel of each name, or why there is none.
 type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
@@ -63,10 +65,7 @@ impl Lab {
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Prepared>, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
-        let requests = packs::requests(plans, &mut |wanted| {
-            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
-            self.kernels.package_with(wanted, &mut fetch)
-        })?;
+        let requests = self.requests(plans, run, say)?;
         for error in requests.iter().filter_map(|one| one.as_ref().err()) {
             say(&chain(error.as_ref()));
         }
@@ -96,6 +95,28 @@ impl Lab {
             prepared.push(Prepared { plan: plan.clone(), variation: FIRST, ready });
         }
         Ok(prepared)
+    }
+
+    /// Packs the programs of all plans, after the syntax of the kernels' names has been checked: a command
+    /// may run for a long time here.
+    fn requests(
+        &self,
+        plans: &[CellPlan],
+        run: &Run<'_>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Result<Requested, Arc<Error>>>, Error> {
+        plans.iter().try_for_each(|plan| self.kernels.check_name(&plan.kernel))?;
+        let say = RefCell::new(say);
+        let mut look = |wanted: Wanted<'_>| {
+            let mut say = |text: &str| (say.borrow_mut())(text);
+            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut say };
+            self.kernels.package_with(wanted, &mut fetch)
+        };
+        let mut line = |text: &str| (say.borrow_mut())(text);
+        packs::requests(
+            plans,
+            &mut Host { look: &mut look, say: &mut line, stop: run.stop },
+        )
     }
 
     /// Finds the kernels of all plans, after the syntax of all names has been checked.

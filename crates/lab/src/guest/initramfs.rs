@@ -2,8 +2,8 @@
 //!
 //! A cpio archive of the kind `newc`, as described in
 //! Documentation/driver-api/early-userspace/buffer-format.rst; uncompressed, as the guest would
-//! have to decompress it under emulation. Times and inode numbers are fixed: the bytes depend only
-//! on the agent and the order, and so does the guest's work on them.
+//! have to decompress it under emulation. Inode numbers are fixed, and times unless they are given:
+//! the bytes depend only on the agent and the order, and so does the guest's work on them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -78,13 +78,15 @@ pub(crate) struct Config<'a> {
 struct Entry<'a> {
     name: &'a str,
     mode: u32,
+    /// The time of its last change, in seconds since 1970.
+    modified: u32,
     /// The major and minor number of a device.
     device: [u32; 2],
 }
 
 impl<'a> Entry<'a> {
     fn new(name: &'a str, mode: u32) -> Self {
-        Self { name, mode, device: [0, 0] }
+        Self { name, mode, modified: 0, device: [0, 0] }
     }
 }
 
@@ -97,8 +99,9 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Adds a file, a directory or a link; `mode` is its `st_mode`, and the contents of a link are
-    /// its target. Its directory must be there already.
+    /// Adds a file, a directory or a link; `mode` is its `st_mode`, `modified` the time of its last
+    /// change in seconds since 1970, and the contents of a link are its target. Its directory must be
+    /// there already.
     ///
     /// # Errors
     /// `InvalidInput` for more than 4 GiB.
@@ -106,9 +109,10 @@ impl Archive {
         &mut self,
         name: &str,
         mode: u32,
+        modified: u32,
         contents: &[u8],
     ) -> io::Result<()> {
-        self.put(&Entry::new(name, mode), contents)
+        self.put(&Entry { modified, ..Entry::new(name, mode) }, contents)
     }
 
     /// The archive's bytes.
@@ -125,7 +129,7 @@ impl Archive {
         let [major, minor] = entry.device;
         let [length, name_length] = [contents.len(), entry.name.len() + 1].map(field);
         let (inode, links) = (self.files, 1);
-        let (user, group, time, checksum) = (0, 0, 0, 0);
+        let (user, group, checksum) = (0, 0, 0);
         let (disk_major, disk_minor) = (0, 0);
         self.bytes.extend(b"070701");
         for number in [
@@ -134,7 +138,7 @@ impl Archive {
             user,
             group,
             links,
-            time,
+            entry.modified,
             length?,
             disk_major,
             disk_minor,

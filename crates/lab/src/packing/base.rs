@@ -5,7 +5,7 @@
 //! There is no `/etc/resolv.conf`: a guest has no network but loopback.
 
 use crate::pack_error::PackError;
-use crate::packing::tree::Tree;
+use crate::packing::tree::{File, Tree};
 
 /// Those of programs and libraries are added with them: on some machines they are links.
 const DIRECTORIES: [&str; 12] = [
@@ -32,6 +32,9 @@ const LINKS: [(&str, &str); 6] = [
     ("/var/lock", "/run/lock"),
     ("/var/run", "/run"),
 ];
+/// Files that a guest does not have: the state of this machine's network and of its dynamic linker, whose
+/// list names libraries that are not packed.
+const ABSENT: [&str; 3] = ["/etc/ld.so.cache", "/etc/machine-id", "/etc/resolv.conf"];
 /// Names, and the user and group with the ID that Debian's base-passwd gives them.
 const PASSWD: &str = "\
 root:x:0:0:root:/root:/bin/sh
@@ -71,6 +74,12 @@ const FILES: [(&str, &str); 5] = [
     ("/etc/hostname", "guest\n"),
 ];
 
+/// Whether a file is the guest's own, so that this machine's is not packed: those above, and those that
+/// only make sense on this machine.
+pub(super) fn is_own(path: &str) -> bool {
+    FILES.iter().any(|(own, _)| path == *own) || ABSENT.contains(&path)
+}
+
 /// Adds them.
 pub(super) fn add(tree: &mut Tree) -> Result<(), PackError> {
     for path in DIRECTORIES {
@@ -83,7 +92,7 @@ pub(super) fn add(tree: &mut Tree) -> Result<(), PackError> {
         tree.link(path, target)?;
     }
     for (path, text) in FILES {
-        tree.file(path, 0o644, text.into())?;
+        tree.file(path, File { mode: 0o644, contents: text.into(), modified: 0 })?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::packing::elf::{self, Format, Needs};
 use crate::packing::host;
 
 /// The variable with folders that are searched after `DT_RPATH` and before `DT_RUNPATH`.
-const VARIABLE: &str = "LD_LIBRARY_PATH";
+pub(super) const VARIABLE: &str = "LD_LIBRARY_PATH";
 /// The library that glibc loads by itself when a thread ends early (pthread_exit(3)).
 pub(super) const UNWINDER: &str = "libgcc_s.so.1";
 /// The library that does so.
@@ -77,13 +77,38 @@ pub(super) struct Libraries {
 }
 
 impl Libraries {
-    /// That of this machine, with a program's environment.
-    pub(super) fn new(spec: &ProgramSpec) -> Self {
+    /// That of this machine, with a program's environment; `folder` stands for the guest's working
+    /// directory.
+    pub(super) fn new(spec: &ProgramSpec, folder: &Path) -> Self {
         let values = spec.environment.iter().filter(|(name, _)| name == VARIABLE);
         let folders = values.flat_map(|(_, value)| value.split([':', ';']));
-        let folders = folders.filter(|folder| folder.starts_with('/'));
-        let environment = folders.map(|folder| Place::same(&guest_path("/", folder)));
-        Self { environment: environment.collect(), configured: host::library_folders() }
+        let place = |named: &str| {
+            let guest = guest_path(&spec.directory, named);
+            let is_root = spec.directory == "/" && named.starts_with('/');
+            let inside = Path::new(&guest).strip_prefix(&spec.directory);
+            let host = match inside.ok().filter(|_| !is_root) {
+                Some(rest) => Path::new(".").join(folder).join(rest),
+                None => guest.clone().into(),
+            };
+            Place { host, guest }
+        };
+        let environment = folders.map(place).collect();
+        Self { environment, configured: host::library_folders() }
+    }
+
+    /// Where a library would be in the guest's folders of the environment.
+    pub(super) fn named_places(&self, name: &str) -> impl Iterator<Item = String> {
+        self.environment.iter().map(move |folder| format!("{}/{name}", folder.guest))
+    }
+
+    /// Whether a library is in a folder that only this machine's linker knows.
+    pub(super) fn is_hidden(&self, library: &Path) -> bool {
+        let folder = library.parent().and_then(Path::to_str).unwrap_or_default();
+        let is_configured = self.configured.iter().any(|own| own == folder);
+        is_configured
+            && !host::USUAL.contains(&folder)
+            && elf::header_of(library)
+                .is_some_and(|format| matches!(format, Format::Elf(_)))
     }
 
     /// The folders of `DT_RPATH` for the libraries of a program or library: its own, then those of

@@ -1,6 +1,6 @@
 //! Adds programs to a guest's files, with everything that starts or loads them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use recording::ProgramSpec;
 use rustix::fs::{Mode, OFlags};
 
 use crate::pack_error::PackError;
+use crate::packing::PATH;
 use crate::packing::elf::{self, Format, Needs};
 use crate::packing::folder;
 use crate::packing::host;
@@ -18,10 +19,7 @@ use crate::packing::libraries::{self, Found, Libraries, Place};
 use crate::packing::links;
 use crate::packing::packages::{self, Look};
 use crate::packing::script::{self, Interpreter};
-use crate::packing::tree::{Tree, refuse_size};
-
-/// The environment variable with the folders of programs.
-const PATH: &str = "PATH";
+use crate::packing::tree::{File, Tree, refuse_size};
 
 /// How much a file has to be complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +28,32 @@ pub(super) enum Need {
     Runs,
     /// It is there, and has its libraries as far as they exist.
     IsThere,
+}
+
+/// What a file is, as far as it can be executed or loaded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    format: Format,
+    script: Option<Interpreter>,
+}
+
+impl Program {
+    /// What these bytes are.
+    pub(super) fn of(contents: &[u8]) -> Self {
+        Self { format: elf::format(contents), script: script::interpreter(contents) }
+    }
+
+    /// Whether it is none.
+    fn is_none(&self) -> bool {
+        self.format == Format::Other && self.script.is_none()
+    }
+
+    /// Whether it is a script whose interpreter is in that folder.
+    pub(super) fn has_interpreter_in(&self, folder: &str) -> bool {
+        self.script
+            .as_ref()
+            .is_some_and(|script| Path::new(&script.path).starts_with(folder))
+    }
 }
 
 /// The files of a guest, to which programs are added.
@@ -54,7 +78,7 @@ impl<'a> Packer<'a> {
             tree: Tree::default(),
             path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
             has_grown: false,
-            libraries: Libraries::new(spec),
+            libraries: Libraries::new(spec, folder),
             look,
         }
     }
@@ -197,13 +221,52 @@ impl<'a> Packer<'a> {
         rpath: &[Place],
         need: Need,
     ) -> Result<(), PackError> {
-        let (format, script) = (elf::format(&contents), script::interpreter(&contents));
-        if (&format, &script, need) == (&Format::Other, &None, Need::Runs) {
+        let program = Program::of(&contents);
+        if program.is_none() && need == Need::Runs {
             return Err(PackError::NotProgram(place.host.clone()));
         }
-        self.tree.file(&place.guest, mode, contents)?;
+        self.tree.file(&place.guest, File { mode, modified: 0, contents })?;
+        self.complete(place, program, rpath, need)
+    }
+
+    /// Adds what a program that is there needs, as far as it exists: it was executed on this machine.
+    pub(super) fn complete_executed(
+        &mut self,
+        place: &Place,
+        program: Program,
+    ) -> Result<(), PackError> {
+        let need = match program.format {
+            Format::Foreign(_) => Need::Runs,
+            Format::Elf(_) | Format::Damaged(_) | Format::Other => Need::IsThere,
+        };
+        self.complete(place, program, &[], need)
+    }
+
+    /// Whether a library is where the guest's linker, which has no configuration, does not look for it.
+    pub(super) fn is_hidden(&self, library: &Path) -> bool {
+        self.libraries.is_hidden(library)
+    }
+
+    /// Adds the link by which the guest's linker finds a library.
+    pub(super) fn link_library(&mut self, guest: &str) -> Result<(), PackError> {
+        let name = guest.rsplit('/').next().unwrap_or_default();
+        let link = format!("{}/{name}", libraries::LINKED);
+        match self.tree.has_name(&link) {
+            true => Ok(()),
+            false => self.tree.link(&link, guest),
+        }
+    }
+
+    /// Adds what a program, a library or a script needs.
+    fn complete(
+        &mut self,
+        place: &Place,
+        program: Program,
+        rpath: &[Place],
+        need: Need,
+    ) -> Result<(), PackError> {
         let path = || place.host.clone();
-        match (format, need) {
+        match (program.format, need) {
             (Format::Elf(needs), _) => self.needs(place, &needs, rpath, need)?,
             (Format::Foreign(architecture), Need::Runs) => {
                 return Err(PackError::Architecture { path: path(), architecture });
@@ -214,7 +277,7 @@ impl<'a> Packer<'a> {
             (Format::Foreign(_) | Format::Damaged(_), Need::IsThere)
             | (Format::Other, _) => {}
         }
-        match script {
+        match program.script {
             Some(script) => self.interpreter(place, &script, need),
             None => Ok(()),
         }
@@ -282,6 +345,9 @@ impl<'a> Packer<'a> {
             if self.tree.has(&format!("{}/{name}", libraries::LINKED)) {
                 continue; // the experiment's own, or found before
             }
+            if self.libraries.named_places(name).any(|path| self.tree.has(&path)) {
+                continue; // the experiment's own, in a folder of LD_LIBRARY_PATH
+            }
             match self.libraries.find(name, of, needs, &rpath) {
                 Some(found) => self.library(name, &found, &rpath)?,
                 None if need == Need::IsThere => {}
@@ -332,7 +398,7 @@ pub(super) fn read(path: &Path) -> Result<(u32, Vec<u8>), PackError> {
     // A file of the kernel's, such as /proc/kmsg, may wait for contents.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
-    let file = file.map(File::from).map_err(io::Error::from);
+    let file = file.map(fs::File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.read_to_end(&mut contents)).map_err(failed)?;
     Ok((about.permissions().mode() & host::PERMISSIONS, contents))
 }

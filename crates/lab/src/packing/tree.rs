@@ -3,9 +3,12 @@
 //! A path is resolved through the links that are there, as the guest's kernel will, so that
 //! `/bin/sh` is a file in `/usr/bin`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use experiments::is_owned_path;
+use units::printable;
 
 use crate::pack_error::PackError;
 use crate::packing::links;
@@ -20,13 +23,25 @@ const USUAL: u32 = 0o755;
 /// The size of a page, in bytes.
 const PAGE: u64 = 4096;
 const ALL: u32 = 0o777;
+/// So many of the largest files are named.
+const LARGEST: usize = 5;
 
 /// A file, a directory or a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
     Directory(u32),
-    File(u32, Vec<u8>),
+    File(File),
     Link(String),
+}
+
+/// A regular file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its permissions.
+    pub(super) mode: u32,
+    /// The time of its last change, in seconds since 1970.
+    pub(super) modified: u32,
+    pub(super) contents: Vec<u8>,
 }
 
 /// The files of a guest.
@@ -54,7 +69,7 @@ impl Tree {
                 self.nodes.insert(path, Node::Directory(mode.unwrap_or(USUAL)));
             }
             Some(Node::Directory(given)) => *given = mode.unwrap_or(*given),
-            Some(Node::File(..) | Node::Link(_)) => {
+            Some(Node::File(_) | Node::Link(_)) => {
                 return Err(PackError::Conflict(path));
             }
         }
@@ -62,15 +77,10 @@ impl Tree {
     }
 
     /// Adds a file; it replaces another one.
-    pub(super) fn file(
-        &mut self,
-        path: &str,
-        mode: u32,
-        contents: Vec<u8>,
-    ) -> Result<(), PackError> {
-        self.bytes = self.bytes.saturating_add(contents.len() as u64);
+    pub(super) fn file(&mut self, path: &str, file: File) -> Result<(), PackError> {
+        self.bytes = self.bytes.saturating_add(file.contents.len() as u64);
         refuse_size(self.bytes)?;
-        self.insert(path, Node::File(mode, contents))
+        self.insert(path, Node::File(file))
     }
 
     /// Adds a symbolic link; it replaces a file.
@@ -117,7 +127,7 @@ impl Tree {
                 None => {
                     self.nodes.insert(parent.to_owned(), Node::Directory(USUAL));
                 }
-                Some(Node::File(..) | Node::Link(_)) => {
+                Some(Node::File(_) | Node::Link(_)) => {
                     return Err(PackError::Conflict(parent.to_owned()));
                 }
             }
@@ -129,7 +139,7 @@ impl Tree {
     pub(super) fn resolve(&self, path: &str, follow: bool) -> Result<String, PackError> {
         links::resolve(path, |next, is_last| match self.nodes.get(next) {
             Some(Node::Link(target)) if follow || !is_last => Ok(Some(target.clone())),
-            Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => Ok(None),
+            Some(Node::Directory(_) | Node::File(_) | Node::Link(_)) | None => Ok(None),
         })
     }
 
@@ -137,7 +147,7 @@ impl Tree {
     /// everything else about each.
     pub(super) fn unpacked(&self) -> u64 {
         let pages = |node: &Node| match node {
-            Node::File(_, contents) => 1 + (contents.len() as u64).div_ceil(PAGE),
+            Node::File(file) => 1 + (file.contents.len() as u64).div_ceil(PAGE),
             Node::Directory(_) | Node::Link(_) => 1,
         };
         self.nodes.values().map(|node| pages(node) * PAGE).sum()
@@ -152,15 +162,38 @@ impl Tree {
         for (path, node) in self.nodes {
             let name = path.trim_start_matches('/');
             match node {
-                Node::Directory(mode) => archive.add(name, DIRECTORY | mode, &[])?,
-                Node::File(mode, contents) => {
-                    archive.add(name, PLAIN | mode, &contents)?;
+                Node::Directory(mode) => archive.add(name, DIRECTORY | mode, 0, &[])?,
+                Node::File(file) => {
+                    archive.add(
+                        name,
+                        PLAIN | file.mode,
+                        file.modified,
+                        &file.contents,
+                    )?;
                 }
-                Node::Link(target) => archive.add(name, LINK | ALL, target.as_bytes())?,
+                Node::Link(target) => {
+                    archive.add(name, LINK | ALL, 0, target.as_bytes())?;
+                }
             }
         }
         Ok(archive.finish()?)
     }
+}
+
+/// Refuses files that fit into no guest together, and names the largest.
+pub(super) fn refuse_sizes<'a>(
+    files: impl Iterator<Item = (&'a Path, u64)>,
+) -> Result<(), PackError> {
+    let mut files: Vec<_> = files.collect();
+    if files.iter().map(|(_, size)| size).sum::<u64>() <= FILES_MAX << 20 {
+        return Ok(());
+    }
+    files.sort_by_key(|&(_, size)| Reverse(size));
+    let largest = files.iter().take(LARGEST).map(|(path, size)| {
+        format!("{} ({} MiB)", printable(&path.to_string_lossy()), size >> 20)
+    });
+    let largest = largest.collect::<Vec<_>>().join(", ");
+    Err(PackError::TooLargeTogether { most: FILES_MAX, largest })
 }
 
 /// Refuses files that fit into no guest.
@@ -184,9 +217,9 @@ mod tests {
     fn links_are_followed() {
         let mut tree = Tree::default();
         tree.link("/bin", "usr/bin").unwrap();
-        tree.file("/bin/sh", 0o755, Vec::new()).unwrap();
+        tree.file("/bin/sh", File::default()).unwrap();
         tree.link("/usr/bin/awk", "/etc/alternatives/awk").unwrap();
-        tree.file("/usr/bin/awk", 0o755, Vec::new()).unwrap();
+        tree.file("/usr/bin/awk", File::default()).unwrap();
         assert_eq!(
             paths(&tree),
             ["/bin", "/usr", "/usr/bin", "/usr/bin/awk", "/usr/bin/sh"]
@@ -200,9 +233,9 @@ mod tests {
     #[test]
     fn conflicts() {
         let mut tree = Tree::default();
-        tree.file("/a", 0o644, Vec::new()).unwrap();
+        tree.file("/a", File::default()).unwrap();
         let text = |error: PackError| error.to_string();
-        assert!(text(tree.file("/a/b", 0o644, Vec::new()).unwrap_err()).contains("/a"));
+        assert!(text(tree.file("/a/b", File::default()).unwrap_err()).contains("/a"));
         assert!(text(tree.directory("/a", None).unwrap_err()).contains("/a"));
         tree.link("/x", "y").unwrap();
         tree.link("/y", "x").unwrap();
