@@ -19,8 +19,8 @@ use ::lab::{Cache, Lab, Run};
 use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{
-    Cells, cell_doubts, cell_metrics_document, cells_document, cells_json,
-    cells_pictures, markdown_text,
+    Cells, cell_doubts, cell_metrics_document, cell_outputs_document, cells_document,
+    cells_json, cells_pictures, markdown_text,
 };
 use summary::{ViolatedLimit, metrics_of};
 
@@ -32,7 +32,7 @@ use crate::lab::args::{
 use crate::lab::chart::Chart;
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print_content, say};
+use crate::printing::{print, print_content, print_document, say};
 use crate::reporting::show;
 use crate::terminal::stop_flag;
 
@@ -55,6 +55,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     refuse_two_formats(args.markdown, output)?;
+    refuse_outputs(args.show_output, args.markdown, output)?;
     let experiment = find(&args.experiment, &args.how)?;
     let shown = Shown {
         markdown: args.markdown,
@@ -62,7 +63,32 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         chart: args.chart.chart()?,
         guests: args.guests,
     };
-    run_and_print(&experiment, &args.how, &shown, output).map(|(_, outcome)| outcome)
+    let (cells, outcome) = run_and_print(&experiment, &args.how, &shown, output)?;
+    if args.show_output {
+        print_outputs(&cells, output)?;
+    }
+    Ok(outcome)
+}
+
+/// Refuses the output of programs after a report that is not text.
+fn refuse_outputs(
+    show_output: bool,
+    markdown: bool,
+    output: Output,
+) -> Result<(), Failure> {
+    match show_output && (markdown || output.json) {
+        true => {
+            let why = "--show-output is for the text report; JSON has the output anyway";
+            Err(Failure::usage(why))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Prints the output of programs.
+fn print_outputs(cells: &[Cell], output: Output) -> Result<(), Failure> {
+    print("\n")?;
+    print_document(&cell_outputs_document(cells), output.view()).map(drop)
 }
 
 /// What is shown of cells.

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use crate::printing::{draw_line, say};
 
 pub(crate) struct ProgressLine {
+    is_quiet: bool,
     /// Whether there are remarks: standard error is a terminal.
     is_heard: bool,
     /// Whether that terminal can replace a line.
@@ -16,7 +17,12 @@ impl ProgressLine {
     /// Never shown with `--quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let is_heard = !quiet && io::stderr().is_terminal();
-        Self { is_heard, is_shown: is_heard && !is_dumb(), is_drawn: false }
+        Self {
+            is_quiet: quiet,
+            is_heard,
+            is_shown: is_heard && !is_dumb(),
+            is_drawn: false,
+        }
     }
 
     pub(crate) fn is_shown(&self) -> bool {
@@ -40,6 +46,14 @@ impl ProgressLine {
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             draw_line(None);
+        }
+    }
+
+    /// Prints a message that is not only for people who watch: nothing with `--quiet`.
+    pub(crate) fn remark(&mut self, text: &str) {
+        if !self.is_quiet {
+            self.clear();
+            say(text);
         }
     }
 

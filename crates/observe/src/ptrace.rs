@@ -4,8 +4,15 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use libc::pid_t;
+
+use crate::observation::Ended;
+
+/// How often a report is looked for, if that has an end.
+const LOOK: Duration = Duration::from_millis(1);
 
 const OPTIONS: c_int = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
@@ -17,10 +24,8 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEFORK
 /// What a thread reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// It exited with that code.
-    Exited(c_int),
-    /// It was killed by that signal.
-    Killed(c_int),
+    /// It has ended.
+    Ended(Ended),
     /// It is about to make a system call with a path.
     Call,
     /// It has become another program; the thread that called execve(2) had that number.
@@ -81,19 +86,40 @@ pub(crate) fn call(id: pid_t) -> io::Result<Call> {
     })
 }
 
-/// The next report of a thread that this one traces; `None` if there is none any more.
-pub(crate) fn wait() -> io::Result<Option<(pid_t, Report)>> {
+/// What was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// The report of a thread.
+    Report(pid_t, Report),
+    /// There is no thread any more.
+    NoThread,
+    /// The time has passed.
+    TimedOut,
+}
+
+/// The next report of a thread that this one traces, until a time, if one is given.
+pub(crate) fn wait(until: Option<Instant>) -> io::Result<Waited> {
+    // Without __WNOTHREAD, this would be the end of other children of this process.
+    let flags = libc::__WALL | libc::__WNOTHREAD;
+    let flags = if until.is_some() { flags | libc::WNOHANG } else { flags };
     let mut status = 0;
     loop {
-        // Without __WNOTHREAD, this would be the end of other children of this process.
-        let flags = libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: the kernel writes to the integer.
         let id = unsafe { libc::waitpid(-1, &raw mut status, flags) };
         if id > 0 {
-            return Ok(Some((id, report(id, status))));
+            return Ok(Waited::Report(id, report(id, status)));
+        }
+        if id == 0 {
+            if until.is_some_and(|until| Instant::now() > until) {
+                return Ok(Waited::TimedOut);
+            }
+            thread::sleep(LOOK);
+            continue;
         }
         match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+            error if error.raw_os_error() == Some(libc::ECHILD) => {
+                return Ok(Waited::NoThread);
+            }
             error if error.kind() == io::ErrorKind::Interrupted => {}
             error => return Err(error),
         }
@@ -104,10 +130,11 @@ fn report(id: pid_t, status: c_int) -> Report {
     const STOPS: [c_int; 4] =
         [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     if libc::WIFEXITED(status) {
-        return Report::Exited(libc::WEXITSTATUS(status));
+        let code = u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX);
+        return Report::Ended(Ended::Exited(code));
     }
     if libc::WIFSIGNALED(status) {
-        return Report::Killed(libc::WTERMSIG(status));
+        return Report::Ended(Ended::Killed(libc::WTERMSIG(status)));
     }
     let signal = libc::WSTOPSIG(status);
     match status >> 16 {

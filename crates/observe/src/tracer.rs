@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use libc::pid_t;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -15,9 +16,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::calls::{self, Action, Follow, Row};
 use crate::observation::{Ended, Observation};
 use crate::process::Waiting;
-use crate::ptrace::{self, Call, Report};
+use crate::ptrace::{self, Call, Report, Waited};
 use crate::uses::{Touch, Uses};
 use crate::{Counts, Error, Request, output, tracee};
+
+/// What the program started may go on for so long after its end, so that one in the background has begun.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// Runs the program to its end; `started` receives its descriptor, and is dropped at the end.
 pub(crate) fn run(
@@ -30,7 +34,7 @@ pub(crate) fn run(
     let mut program = Waiting::start(request, writer)?;
     let end = |id, why| {
         ptrace::kill(id);
-        let _ = ptrace::wait();
+        let _ = ptrace::wait(None);
         Err(why)
     };
     if let Err(why) = ptrace::seize(program.id) {
@@ -80,17 +84,27 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Follows all threads until the program has ended; others are killed then.
+    /// Follows all threads until the program has ended; others are killed soon after.
     fn follow(&mut self) -> io::Result<Ended> {
-        let mut ended = None;
-        while let Some((id, report)) = ptrace::wait()? {
-            match report {
-                Report::Exited(code) => {
-                    let code = u8::try_from(code).unwrap_or(u8::MAX);
-                    self.end(id, Ended::Exited(code), &mut ended);
+        let (mut ended, mut until) = (None, None);
+        loop {
+            let (id, report) = match ptrace::wait(until)? {
+                Waited::Report(id, report) => (id, report),
+                Waited::TimedOut => {
+                    until = None;
+                    self.kill();
+                    continue;
                 }
-                Report::Killed(signal) => self.end(id, Ended::Killed(signal), &mut ended),
-                _ if ended.is_some() => {
+                Waited::NoThread => break,
+            };
+            match report {
+                Report::Ended(how) => {
+                    self.threads.remove(&id);
+                    if id == self.program {
+                        (ended, until) = (Some(how), Some(Instant::now() + GRACE));
+                    }
+                }
+                _ if ended.is_some() && until.is_none() => {
                     ptrace::kill(id);
                     ptrace::resume(id, 0);
                 }
@@ -117,12 +131,8 @@ impl<'a> Tracer<'a> {
         ended.ok_or(io::ErrorKind::NotFound.into())
     }
 
-    fn end(&mut self, id: pid_t, how: Ended, ended: &mut Option<Ended>) {
-        self.threads.remove(&id);
-        if id != self.program {
-            return;
-        }
-        *ended = Some(how);
+    /// Kills what has not ended with the program.
+    fn kill(&mut self) {
         for &other in &self.threads {
             if fs::exists(format!("/proc/{other}")).unwrap_or_default() {
                 self.uses.observation.outlived.extend(tracee::name(other));

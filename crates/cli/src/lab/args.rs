@@ -153,6 +153,9 @@ pub(crate) struct RunArgs {
     pub(crate) experiment: String,
     #[command(flatten)]
     pub(crate) how: How,
+    /// Print the output of programs after the report.
+    #[arg(long)]
+    pub(crate) show_output: bool,
     /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,

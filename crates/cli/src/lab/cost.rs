@@ -4,23 +4,18 @@ use std::env;
 use std::path::PathBuf;
 
 use experiments::{Experiment, ProgramRequest};
-use report::cell_outputs_document;
 
 use crate::args::Output;
 use crate::lab::args::{CostArgs, GUESTS, How};
 use crate::lab::{self, Shown};
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_document};
 
 /// The kernels if none is named: those of the built-in experiments.
 const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
 
 pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     lab::refuse_two_formats(args.markdown, output)?;
-    if args.show_output && (args.markdown || output.json) {
-        let why = "--show-output is for the text report; JSON has the output anyway";
-        return Err(Failure::usage(why));
-    }
+    lab::refuse_outputs(args.show_output, args.markdown, output)?;
     if args.tif && args.cpus.is_some_and(|cpus| cpus < 2) {
         return Err(Failure::usage("--tif needs two CPUs: CPU 0 is never isolated"));
     }
@@ -34,8 +29,7 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     };
     let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output || args.tif && output.is_text() && !args.markdown {
-        print("\n")?;
-        print_document(&cell_outputs_document(&cells), output.view())?;
+        lab::print_outputs(&cells, output)?;
     }
     Ok(outcome)
 }

@@ -55,6 +55,10 @@ impl CellObserver for Watcher {
         }
     }
 
+    fn remark(&mut self, text: &str) {
+        self.line.remark(text);
+    }
+
     fn progress(&mut self, progress: Progress) {
         self.line.draw(&line(progress));
         let Some(log) = &mut self.log else { return };

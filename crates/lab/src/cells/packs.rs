@@ -26,6 +26,13 @@ type Pack<'a> = (&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError
 #[derive(Default)]
 struct Packs<'a>(Vec<Pack<'a>>);
 
+/// The requests of plans.
+pub(crate) struct Requests {
+    pub(crate) requests: Vec<Result<Requested, Arc<Error>>>,
+    /// What a user has to know of the programs.
+    pub(crate) remarks: Vec<String>,
+}
+
 /// The requests of all plans. Plans whose program cannot be packed have the reason, unless that are
 /// all.
 ///
@@ -34,7 +41,7 @@ struct Packs<'a>(Vec<Pack<'a>>);
 pub(crate) fn requests(
     plans: &[CellPlan],
     host: &mut Host<'_>,
-) -> Result<Vec<Result<Requested, Arc<Error>>>, Error> {
+) -> Result<Requests, Error> {
     let mut packs = Packs::default();
     let mut requests: Vec<Result<Requested, Error>> =
         plans.iter().map(|plan| packs.request(plan, host)).collect();
@@ -46,10 +53,16 @@ pub(crate) fn requests(
             return Err(first);
         }
     }
-    Ok(requests.into_iter().map(|request| request.map_err(Arc::new)).collect())
+    let requests = requests.into_iter().map(|request| request.map_err(Arc::new));
+    Ok(Requests { requests: requests.collect(), remarks: packs.remarks() })
 }
 
 impl<'a> Packs<'a> {
+    fn remarks(&self) -> Vec<String> {
+        let packed = self.0.iter().filter_map(|(_, _, packed)| packed.as_ref().ok());
+        packed.flat_map(|packed| packed.remarks.iter().cloned()).collect()
+    }
+
     fn request(
         &mut self,
         plan: &'a CellPlan,
@@ -87,9 +100,6 @@ impl<'a> Packs<'a> {
             return packed.clone();
         }
         let packed = packing::pack(spec, files, host).map_err(Arc::new);
-        for remark in packed.iter().flat_map(|packed| &packed.remarks) {
-            (host.say)(remark);
-        }
         self.0.push((spec, files, packed.clone()));
         packed
     }

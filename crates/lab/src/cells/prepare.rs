@@ -14,7 +14,7 @@ use units::chain;
 
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
-use crate::cells::packs::{self, Requested};
+use crate::cells::packs::{self, Requested, Requests};
 use crate::cells::run::Run;
 use crate::error::Error;
 use crate::guest::accelerator;
@@ -32,6 +32,13 @@ pub(crate) struct Prepared {
     pub(crate) variation: u32,
     /// The cell for its guest, or why its kernel or its program is not available.
     pub(crate) ready: Result<Ready, Arc<Error>>,
+}
+
+/// All cells before they run.
+pub(crate) struct Preparation {
+    pub(crate) prepared: Vec<Prepared>,
+    /// What a user has to know of programs that ran on this machine.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Prepared {
@@ -63,9 +70,9 @@ impl Lab {
         plans: &[CellPlan],
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Prepared>, Error> {
+    ) -> Result<Preparation, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
-        let requests = self.requests(plans, run, say)?;
+        let Requests { requests, remarks } = self.requests(plans, run, say)?;
         for error in requests.iter().filter_map(|one| one.as_ref().err()) {
             say(&chain(error.as_ref()));
         }
@@ -94,7 +101,7 @@ impl Lab {
             };
             prepared.push(Prepared { plan: plan.clone(), variation: FIRST, ready });
         }
-        Ok(prepared)
+        Ok(Preparation { prepared, remarks })
     }
 
     /// Packs the programs of all plans, after the syntax of the kernels' names has been checked: a command
@@ -104,7 +111,7 @@ impl Lab {
         plans: &[CellPlan],
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Result<Requested, Arc<Error>>>, Error> {
+    ) -> Result<Requests, Error> {
         plans.iter().try_for_each(|plan| self.kernels.check_name(&plan.kernel))?;
         let say = RefCell::new(say);
         let mut look = |wanted: Wanted<'_>| {

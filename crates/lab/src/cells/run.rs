@@ -25,6 +25,8 @@ pub struct Run<'a> {
 pub trait CellObserver {
     /// A slow step begins, described in a line.
     fn say(&mut self, text: &str);
+    /// What a user has to know of the results, in a line.
+    fn remark(&mut self, text: &str);
     /// A cell, or one of its variations, has ended.
     fn ended(&mut self, cell: &Cell);
     /// Cells have started or ended, or a second has passed.

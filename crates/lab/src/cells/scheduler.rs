@@ -11,7 +11,7 @@ use experiments::CellPlan;
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::cells::lab::Lab;
-use crate::cells::prepare::Prepared;
+use crate::cells::prepare::{Preparation, Prepared};
 use crate::cells::progress::Tracker;
 use crate::cells::run::{CellObserver, Run, Step};
 use crate::cells::variations::{self, Planned};
@@ -39,7 +39,9 @@ impl Lab {
         run: Run<'_>,
         observer: &mut dyn CellObserver,
     ) -> Result<Vec<Cell>, Error> {
-        let prepared = self.prepare(plans, &run, &mut |text| observer.say(text))?;
+        let Preparation { prepared, remarks } =
+            self.prepare(plans, &run, &mut |text| observer.say(text))?;
+        remarks.iter().for_each(|remark| observer.remark(remark));
         let mut cells = vec![None; prepared.len()];
         let first = variations::of_all(&prepared, self)?;
         self.run_variations(first, run, observer, &mut cells)?;
@@ -243,6 +245,8 @@ mod tests {
     }
 
     impl CellObserver for Recorder {
+        fn remark(&mut self, _: &str) {}
+
         fn say(&mut self, text: &str) {
             self.reported.push(text.to_owned());
         }

@@ -197,7 +197,11 @@ impl<'a> Adder<'a, '_> {
             program.is_some_and(|program| program.has_interpreter_in(folder))
         };
         if self.mapping.keeps_paths()
-            || !self.seen.names_folder && !found.iter().any(is_interpreter)
+            || !self.seen.names_folder
+                && !words
+                    .first()
+                    .is_some_and(|program| Path::new(program).starts_with(folder))
+                && !found.iter().any(is_interpreter)
         {
             return Ok(());
         }
@@ -245,8 +249,12 @@ impl<'a> Adder<'a, '_> {
                 }
                 _ => continue,
             };
-            let is_home = self.home.as_ref().is_some_and(|home| home.starts_with(host));
-            if is_home && !self.mapping.is_inside(host) {
+            // Their names are those of the user and of the folder.
+            let is_above = |path: &Path| path.starts_with(host);
+            let is_home = self.home.as_deref().is_some_and(is_above);
+            if (is_home || is_above(self.mapping.folder()))
+                && !self.mapping.is_inside(host)
+            {
                 continue;
             }
             let Some(guest) = self.guest(host) else { continue };
