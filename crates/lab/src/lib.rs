@@ -6,6 +6,7 @@ mod cells;
 mod error;
 mod guest;
 mod installation;
+mod last_line;
 mod pack_error;
 mod packing;
 mod parts;

@@ -110,7 +110,8 @@ pub enum PackError {
     TooLarge(u64),
     /// The files that a command uses fit into no guest.
     #[error(
-        "the files that the command uses are larger than {most} MiB, which is what fits into a guest          of 4096 MiB of memory; the largest: {largest}"
+        "the files that the command uses are larger than {most} MiB, which is what fits into a guest \
+         of 4096 MiB of memory; the largest: {largest}"
     )]
     TooLargeTogether {
         /// The size that would fit, in MiB.
@@ -120,7 +121,8 @@ pub enum PackError {
     },
     /// The command cannot be observed on this machine.
     #[error(
-        "failed to observe the command on this machine; hint: --no-observe does not run it here (the          files that it needs are then named: --file, --program)"
+        "failed to observe the command on this machine; hint: --no-observe does not run it here (the \
+         files that it needs are then named: --file, --program)"
     )]
     Observe(#[from] observe::Error),
     /// The archive cannot be made.

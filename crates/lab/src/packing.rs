@@ -27,6 +27,7 @@ mod script;
 mod secrets;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -157,6 +158,7 @@ fn pack_observed(
         home: env::var_os("HOME").and_then(|home| fs::canonicalize(home).ok()),
         is_root: rustix::process::geteuid().is_root(),
         remarks: &mut remarks,
+        secret: BTreeSet::new(),
     };
     adder.add(&words)?;
     programs(&mut packer, &spec, files)?;
@@ -280,3 +282,6 @@ impl From<std::io::Error> for PackError {
 
 /// The archive's writer.
 type Archive = initramfs::Archive;
+
+#[cfg(test)]
+mod tests;

@@ -54,15 +54,17 @@ Examples:
     Ablate(AblateArgs),
     /// Run a program in a guest of each kernel, and compare the instructions that are executed.
     ///
-    /// The guest has a copy of the program, of its libraries and of the files that are named;
-    /// relative paths belong to the current directory here, and to /root there. It has no network but
-    /// loopback. A program with services is an experiment: docs/experiments.md.
+    /// The command runs once on this machine first, with all of its effects; the guest has a copy of the
+    /// programs and files that it uses, except secrets (--no-observe does not run it here). Relative paths
+    /// belong to the current directory here, and to /root there. It has no network but loopback. A program
+    /// with services is an experiment: docs/experiments.md.
     #[command(after_help = "\
 Examples:
   noisefloor lab cost -- ./my-benchmark --size 8
   noisefloor lab cost -k running -k ./bzImage -- gzip -k /usr/share/dict/words
-  noisefloor lab cost --file data.txt --cpus 2 -- sort --parallel 2 data.txt
-  noisefloor lab cost --program sed -- sh -c 'sed -n 1p /etc/passwd'
+  noisefloor lab cost --cpus 2 -- sort --parallel 2 data.txt
+  noisefloor lab cost -- python3 -c 'print(sum(range(100000)))'
+  noisefloor lab cost --no-observe --program sed -- sh -c 'sed -n 1p /etc/passwd'
   noisefloor lab cost --tif -- ./tif_jitter -t 10 -l 10")]
     Cost(CostArgs),
     /// Instructions of one tick, one system call or a whole phase, by function.
@@ -208,10 +210,11 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     pub(crate) memory: Option<u32>,
     /// Copy a file or a folder into the guest, to the absolute path GUEST [default: the same path;
-    /// relative paths start at /root]. Can be repeated.
+    /// relative paths start at /root], also if it may be secret. Can be repeated.
     #[arg(short, long = "file", value_name = "HOST[:GUEST]", value_parser = file)]
     pub(crate) files: Vec<(String, Option<String>)>,
-    /// Copy a program that the command starts, with its libraries. Can be repeated.
+    /// Copy a program that the command starts, with its libraries; those that it starts when it runs here
+    /// are copied anyway. Can be repeated.
     #[arg(short, long = "program", value_name = "NAME")]
     pub(crate) programs: Vec<String>,
     /// Set an environment variable; PATH and HOME have defaults, no other variable is set. Can be
@@ -225,8 +228,8 @@ pub(crate) struct CostArgs {
     /// [default: 60s].
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<String>,
-    /// Do not run the command here to find the files that it uses: the guest has its libraries and what
-    /// is named only. Implied by --tif.
+    /// Do not run the command here to find the files that it uses: the guest has the program, its
+    /// libraries and what is named. Implied by --tif.
     #[arg(long)]
     pub(crate) no_observe: bool,
     /// Print the output of the command after the report.

@@ -2,8 +2,7 @@
 
 use recording::{Answer, Body, Ended, KeptOutput, ProgramSeries, ProgramSpec};
 
-/// A longer line of output is cut, in characters.
-const LINE_MAX: usize = 200;
+use crate::last_line::last_line;
 
 /// The exit code of a shell that does not find a program, and the hint for it.
 const NOT_FOUND: u8 = 127;
@@ -51,33 +50,4 @@ fn outputs<'a>(
     let mut outputs: Vec<_> = names.zip(&series.services).collect();
     outputs.push(("the command".to_owned(), &series.output));
     outputs
-}
-
-/// The last line with text, without control characters; a long one is cut.
-pub(crate) fn last_line(output: &str) -> Option<String> {
-    let text = |line: &str| {
-        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-        let plain = plain.trim().to_owned();
-        match plain.char_indices().nth(LINE_MAX) {
-            Some((end, _)) => format!("{}…", &plain[..end]),
-            None => plain,
-        }
-    };
-    output.lines().rev().map(text).find(|line| !line.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Check that the reason has a line that can be read, whatever a program writes.
-    #[test]
-    fn last_lines() {
-        let last = last_line;
-        assert_eq!(last("one\n two \n\n\0\0\n").as_deref(), Some("two"));
-        assert_eq!(last("\x1b[1mred\r\n").as_deref(), Some("[1mred"));
-        assert_eq!(last("\0\n"), None);
-        let long = last(&"x".repeat(10_000)).unwrap();
-        assert_eq!(long.chars().count(), LINE_MAX + 1);
-    }
 }

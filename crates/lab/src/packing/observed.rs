@@ -6,6 +6,7 @@
 //! (`secrets`), what the guest has itself (`base`, and its `/dev`, `/proc`, `/run` and `/sys`), files
 //! that the command creates or replaces, and the folder's compiled Python, which names it.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,8 @@ pub(super) struct Adder<'a, 'b> {
     /// Whether programs had the privileges of the caller only.
     pub(super) is_root: bool,
     pub(super) remarks: &'a mut Remarks,
+    /// Files whose contents are secret.
+    pub(super) secret: BTreeSet<&'a Path>,
 }
 
 /// A file that is packed.
@@ -103,7 +106,11 @@ impl<'a> Adder<'a, '_> {
         }
         let size = |used: &FileUse| match used.node {
             Node::File { size, .. } if used.is_used => size,
-            _ => 0,
+            Node::File { .. }
+            | Node::Missing
+            | Node::Directory(_)
+            | Node::Link(_)
+            | Node::Special => 0,
         };
         refuse_sizes(found.iter().map(|(host, _, used)| (host.as_path(), size(used))))?;
         let mut files = Vec::new();
@@ -149,7 +156,11 @@ impl<'a> Adder<'a, '_> {
     }
 
     /// A file as it was before; `None` if it cannot be packed, with the reason as a remark.
-    fn file(&mut self, host: &Path, used: &FileUse) -> Result<Option<File>, PackError> {
+    fn file(
+        &mut self,
+        host: &'a Path,
+        used: &FileUse,
+    ) -> Result<Option<File>, PackError> {
         let Node::File { mode, modified, .. } = used.node else { return Ok(None) };
         let contents = match &used.contents {
             _ if !used.is_used => Vec::new(),
@@ -172,6 +183,7 @@ impl<'a> Adder<'a, '_> {
             }
         };
         if is_secret_text(host, &contents) {
+            self.secret.insert(host);
             self.remarks.add(Remark::Secret, host.display());
             return Ok(None);
         }
@@ -242,7 +254,7 @@ impl<'a> Adder<'a, '_> {
             let (host, mode) = match (&used.node, host.parent()) {
                 (Node::Directory(mode), _) => (host.as_path(), Some(*mode)),
                 (Node::Missing | Node::File { .. }, Some(parent)) if is_made => {
-                    match parent.is_dir() {
+                    match parent.is_dir() && !self.is_created(parent) {
                         true => (parent, None),
                         false => continue,
                     }
@@ -264,6 +276,14 @@ impl<'a> Adder<'a, '_> {
         Ok(())
     }
 
+    /// Whether the command created a directory, or one around it.
+    fn is_created(&self, path: &Path) -> bool {
+        let is_missing = |path: &Path| {
+            self.seen.files.get(path).is_some_and(|used| used.node == Node::Missing)
+        };
+        path.ancestors().any(is_missing)
+    }
+
     /// Adds the other entries of a directory that was listed, without contents.
     fn list(&mut self, path: &Path, listed: &[Listed]) -> Result<(), PackError> {
         let is_home = self.home.as_deref() == Some(path);
@@ -275,7 +295,8 @@ impl<'a> Adder<'a, '_> {
             let host = path.join(name);
             let is_replaced =
                 self.seen.files.get(&host).is_some_and(|used| used.is_replaced);
-            if is_replaced || is_secret_path(&host) {
+            let is_secret = is_secret_path(&host) || self.secret.contains(&*host);
+            if is_replaced || is_secret {
                 continue;
             }
             let Some(guest) = self.guest(&host) else { continue };

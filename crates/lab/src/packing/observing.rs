@@ -12,7 +12,7 @@ use experiments::{ProgramFiles, USUAL_HOME, USUAL_PATH};
 use observe::{Ended, Observation, Request, observe};
 use recording::{ProgramSpec, Words};
 
-use crate::cells::failed_program::last_line;
+use crate::last_line::last_line;
 use crate::pack_error::PackError;
 use crate::packing::mapping::Mapping;
 use crate::packing::remarks::{Remark, Remarks};

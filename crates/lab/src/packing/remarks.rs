@@ -59,7 +59,10 @@ impl Remarks {
     /// Adds a name to a remark.
     pub(super) fn add(&mut self, remark: Remark, name: impl Display) {
         let name = printable(&name.to_string()).into_owned();
-        self.names.entry(remark).or_default().push(name);
+        let names = self.names.entry(remark).or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
 
     /// All lines.
