@@ -19,6 +19,7 @@ mod lists;
 mod locked_down;
 mod lost;
 mod nohz;
+mod observed;
 mod packages;
 mod programs;
 mod qemus;

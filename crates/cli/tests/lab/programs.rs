@@ -261,9 +261,11 @@ fn refused() {
     put("script", b"#!/usr/bin/no-such-shell\n", 0o755);
     put("carriage", b"#!/bin/sh\r\n", 0o755);
     put("text", b"true\n", 0o755);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let no_program = format!("no program 'no-such-program' in {path}");
     for (program, reason) in [
         ("./nothing", "there is no file ./nothing"),
-        ("no-such-program", "no program 'no-such-program' in /usr/local/sbin:"),
+        ("no-such-program", no_program.as_str()),
         ("./foreign", "is a program for 64-bit ARM, and guests are x86-64"),
         ("./damaged", "is a damaged program: "),
         ("./plain", "./plain is not executable"),

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -158,6 +159,51 @@ fn two_folders() {
     assert_eq!(files[inner.root.to_str().unwrap()].text(), "/root");
     assert_eq!(files["/root/d/data"].text(), "text");
     assert!(packed.remarks.concat().contains("depends on the folder's name"));
+}
+
+/// The variable with the folder for `of_this_user`.
+const FOLDER: &str = "NOISEFLOOR_TEST_FOLDER";
+/// Users and groups without privileges (`nobody`).
+const NOBODY: u32 = 65_534;
+
+/// Prints the checksum of a command's files: `two_users` runs it as another user.
+#[test]
+#[ignore = "two_users runs it"]
+fn of_this_user() {
+    let root = PathBuf::from(env::var_os(FOLDER).unwrap());
+    println!("packed {}", Site { _folder: tempfile::tempdir().unwrap(), root }.packed());
+}
+
+impl Site {
+    fn packed(&self) -> String {
+        self.write("d/data", "text");
+        let line = "cat d/data; ls -la ~ . d; stat /etc/hostname ../none; git --version; echo x > out";
+        self.pack(&["sh", "-c", line]).unwrap().sha256
+    }
+}
+
+/// Check that two users give the same bytes.
+#[test]
+fn two_users() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can be another user");
+        return;
+    }
+    let (one, two) = (Site::new(), Site::new());
+    fs::set_permissions(&two.root, fs::Permissions::from_mode(0o777)).unwrap();
+    let mut other = Command::new(env::current_exe().unwrap());
+    other.args(["--exact", "packing::tests::of_this_user", "--ignored", "--nocapture"]);
+    other.uid(NOBODY).gid(NOBODY).env(FOLDER, &two.root).env("HOME", "/nonexistent");
+    let output = match other.current_dir(&two.root).output() {
+        Ok(output) if output.status.success() => output,
+        other => {
+            println!("skipped: another user cannot run this test: {other:?}");
+            return;
+        }
+    };
+    let said = String::from_utf8(output.stdout).unwrap();
+    let packed = said.lines().find_map(|line| line.strip_prefix("packed "));
+    assert_eq!(packed.unwrap(), one.packed());
 }
 
 /// Check that files outside keep the time of their last change, and that one reached through `..` is
