@@ -147,12 +147,17 @@ fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
     })
 }
 
+impl ProgramRequest {
+    /// The inherited folders of libraries, and the current one, unless others are given.
+    pub fn inherits_library_path(&self) -> Option<&(String, PathBuf)> {
+        let is_given = self.env.iter().any(|(name, _)| name == LIBRARY_PATH);
+        self.library_path.as_ref().filter(|_| !is_given)
+    }
+}
+
 /// The inherited folders of libraries, as they are in the guest, unless others are given.
 fn library_path(request: &ProgramRequest) -> Option<String> {
-    let (value, folder) = request.library_path.as_ref()?;
-    if request.env.iter().any(|(name, _)| name == LIBRARY_PATH) {
-        return None;
-    }
+    let (value, folder) = request.inherits_library_path()?;
     let guest = |entry: &str| match Path::new(entry).strip_prefix(folder) {
         Ok(rest) => {
             GuestPath::resolve(DIRECTORY, &rest.to_string_lossy()).as_str().to_owned()

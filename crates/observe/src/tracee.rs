@@ -54,8 +54,15 @@ pub(crate) fn opened(id: pid_t, descriptor: i32) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{id}/fd/{descriptor}"))
 }
 
-/// The name of a process.
-pub(crate) fn name(id: pid_t) -> Option<String> {
-    let name = fs::read(format!("/proc/{id}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
+/// The name of a process; `None` for its other threads, and if it has ended.
+pub(crate) fn process_name(id: pid_t) -> Option<String> {
+    let status = fs::read(format!("/proc/{id}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.strip_prefix(':').map(str::trim)
+    };
+    let is_process = field("Tgid") == Some(id.to_string().as_str());
+    let has_ended = field("State").is_some_and(|state| state.starts_with(['Z', 'X']));
+    field("Name").filter(|_| is_process && !has_ended).map(str::to_owned)
 }

@@ -134,9 +134,7 @@ impl<'a> Tracer<'a> {
     /// Kills what has not ended with the program.
     fn kill(&mut self) {
         for &other in &self.threads {
-            if fs::exists(format!("/proc/{other}")).unwrap_or_default() {
-                self.uses.observation.outlived.extend(tracee::name(other));
-            }
+            self.uses.observation.outlived.extend(tracee::process_name(other));
             ptrace::kill(other);
         }
     }

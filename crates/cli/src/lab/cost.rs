@@ -9,6 +9,7 @@ use crate::args::Output;
 use crate::lab::args::{CostArgs, GUESTS, How};
 use crate::lab::{self, Shown};
 use crate::outcome::{Failure, Outcome};
+use crate::printing::say;
 
 /// The kernels if none is named: those of the built-in experiments.
 const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
@@ -19,7 +20,14 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
     if args.tif && args.cpus.is_some_and(|cpus| cpus < 2) {
         return Err(Failure::usage("--tif needs two CPUs: CPU 0 is never isolated"));
     }
-    let experiment = Experiment::of_program(&request(args))?;
+    let request = request(args);
+    if let Some((folders, _)) = request.inherits_library_path().filter(|_| !output.quiet)
+    {
+        say(format!(
+            "LD_LIBRARY_PATH of this environment is used in the guest, too: {folders}"
+        ));
+    }
+    let experiment = Experiment::of_program(&request)?;
     let experiment = lab::with_changes(experiment, &how(args))?;
     let shown = Shown {
         markdown: args.markdown,

@@ -80,7 +80,10 @@ pub(super) fn run(
         }
     })?;
     let mapping = mapping.with_above(observation.above.iter());
-    let path = guest_path(&path, &observation.executed, &mapping);
+    let path = match variable(spec, PATH) {
+        Some(named) if named != USUAL_PATH => named.to_owned(),
+        Some(_) | None => guest_path(&path, &observation.executed, &mapping),
+    };
     let remarks = remarks(spec, &observation);
     Ok(Some(Observed { observation, mapping, path, remarks }))
 }
@@ -163,7 +166,10 @@ fn failure(spec: &ProgramSpec, observation: &Observation) -> Option<String> {
     };
     let line = last_line(&String::from_utf8_lossy(&observation.output));
     let line = line.map(|line| format!(": {line}")).unwrap_or_default();
-    Some(format!("the command {how}{line}; what it used until then is packed"))
+    Some(format!(
+        "the command {how}{line}; what it used until then is packed (of this environment it has PATH \
+         only, as in the guest; hint: --env sets variables)"
+    ))
 }
 
 fn variable<'a>(spec: &'a ProgramSpec, name: &str) -> Option<&'a str> {

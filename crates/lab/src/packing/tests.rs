@@ -253,7 +253,7 @@ fn remarks() {
         .shell("cat n*; test -p pipe; sleep 99 & cat data; echo '\u{1b}[1mwhy'; exit 3");
     assert_eq!(files["/root/data"].text(), "2\n");
     let expected = [
-        "the command failed here with code 3: [1mwhy; what it used until then is packed",
+        "the command failed here with code 3: [1mwhy; what it used until then is packed (",
         "not packed, as the name is not UTF-8",
         "not packed, as it is neither a file nor a folder nor a link",
         "killed here, as it had not ended with the command: sleep",
