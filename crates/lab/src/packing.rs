@@ -109,10 +109,15 @@ pub(crate) fn pack(
         programs(&mut packer, spec, files)?;
         return finish(packer);
     }
-    refuse(spec, files, host)?;
-    match observing::run(spec, files, host)? {
-        Some(observed) => pack_observed(spec, files, observed, host),
-        None => {
+    let missing = match refuse(spec, files, host) {
+        // This machine's linker may know more folders.
+        Err(missing @ PackError::NoLibrary { .. }) => Some(missing),
+        refused => refused.map(|()| None)?,
+    };
+    match (observing::run(spec, files, host)?, missing) {
+        (Some(Observed { has_failed: true, .. }), Some(missing)) => Err(missing),
+        (Some(observed), _) => pack_observed(spec, files, observed, host),
+        (None, _) => {
             let packed =
                 pack(spec, &ProgramFiles { is_observed: false, ..files.clone() }, host)?;
             let remarks = vec![NOT_HERE.to_owned()];
@@ -142,7 +147,7 @@ fn pack_observed(
     observed: Observed,
     host: &mut Host<'_>,
 ) -> Result<Packed, PackError> {
-    let Observed { observation, mapping, path, mut remarks } = observed;
+    let Observed { observation, mapping, path, mut remarks, .. } = observed;
     let directory = mapping.directory().to_owned();
     let spec = ProgramSpec { directory, ..with_path(spec, path.clone()) };
     let mut packer = named(&spec, files, host.look)?;

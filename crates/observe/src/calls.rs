@@ -7,6 +7,8 @@ use libc::c_long;
 pub(crate) enum Action {
     /// Looks it up.
     Look,
+    /// Gives what it contains another name, too.
+    Link,
     /// Executes it.
     Execute,
     /// Opens it, with the flags in that argument.
@@ -106,9 +108,9 @@ pub(crate) const ROWS: [Row; 62] = [
     at(libc::SYS_renameat, 2, NO_FOLLOW, Action::Receive),
     at(libc::SYS_renameat2, 0, NO_FOLLOW, Action::Move),
     at(libc::SYS_renameat2, 2, NO_FOLLOW, Action::Receive),
-    plain(libc::SYS_link, 0, NO_FOLLOW, Action::Look),
+    plain(libc::SYS_link, 0, NO_FOLLOW, Action::Link),
     plain(libc::SYS_link, 1, NO_FOLLOW, Action::Create),
-    at(libc::SYS_linkat, 0, Follow::If(4, libc::AT_SYMLINK_FOLLOW), Action::Look),
+    at(libc::SYS_linkat, 0, Follow::If(4, libc::AT_SYMLINK_FOLLOW), Action::Link),
     at(libc::SYS_linkat, 2, NO_FOLLOW, Action::Create),
     plain(libc::SYS_symlink, 1, NO_FOLLOW, Action::Create),
     at(libc::SYS_symlinkat, 1, NO_FOLLOW, Action::Create),

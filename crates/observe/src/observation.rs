@@ -37,8 +37,10 @@ pub struct FileUse {
     pub node: Node,
     /// Whether it was executed.
     pub is_executed: bool,
-    /// Whether it was read, or looked up by its name; otherwise only its existence mattered.
+    /// Whether it was looked up by its name, opened or executed; otherwise only its existence mattered.
     pub is_used: bool,
+    /// Whether it was opened or executed.
+    pub is_opened: bool,
     /// Whether the program replaced it, before it used it in any other way.
     pub is_replaced: bool,
     /// Whether the program created it, or tried to, where there was nothing.

@@ -168,6 +168,7 @@ impl<'a> Tracer<'a> {
             Action::Open(place) => descriptor(argument(place)),
             Action::OpenHow(place) => tracee::open_flags(id, argument(place))?,
             Action::Look
+            | Action::Link
             | Action::Execute
             | Action::Replace
             | Action::Create
@@ -209,7 +210,7 @@ impl<'a> Tracer<'a> {
         }
         if touch == Touch::Execute {
             self.executing.insert(id, full.clone());
-            self.uses.add(&full, follows, Touch::Use);
+            self.uses.add(&full, follows, Touch::Look);
             return;
         }
         self.uses.add(&full, follows, touch);
@@ -242,7 +243,8 @@ fn is_exclusive(flags: i32) -> bool {
 /// What an action does to what was there before.
 fn touch(action: Action, flags: i32) -> Touch {
     match action {
-        Action::Look | Action::List => Touch::Use,
+        Action::Look | Action::List => Touch::Look,
+        Action::Link => Touch::Read,
         Action::Create => Touch::Create,
         Action::Execute => Touch::Execute,
         Action::Open(_) | Action::OpenHow(_) => open(flags),
@@ -258,7 +260,7 @@ fn open(flags: i32) -> Touch {
     let [is_new, is_emptied] =
         [libc::O_CREAT, libc::O_TRUNC].map(|flag| flags & flag != 0);
     if flags & (libc::O_PATH | libc::O_DIRECTORY) != 0 {
-        return Touch::Use;
+        return Touch::Look;
     }
     if is_exclusive(flags) {
         return Touch::Create;
@@ -267,6 +269,6 @@ fn open(flags: i32) -> Touch {
         (true, true) => Touch::Replace,
         (true, false) => Touch::Remove,
         (false, _) if is_written => Touch::Change,
-        (false, _) => Touch::Use,
+        (false, _) => Touch::Read,
     }
 }

@@ -12,8 +12,10 @@ use crate::{Counts, Request};
 /// What a call does at a path, as far as it matters for what was there before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Touch {
-    /// Reads it, or looks it up.
-    Use,
+    /// Looks it up.
+    Look,
+    /// Opens it, to read it.
+    Read,
     /// Executes it.
     Execute,
     /// Reads and changes it.
@@ -110,17 +112,17 @@ impl<'a> Uses<'a> {
         };
         let creates = matches!(touch, Touch::Create | Touch::Change | Touch::Replace);
         used.is_created |= creates && used.node == Node::Missing;
+        used.is_opened |=
+            matches!(touch, Touch::Read | Touch::Execute | Touch::Change | Touch::Move);
         match touch {
-            Touch::Use | Touch::Create => used.is_used = true,
+            Touch::Look | Touch::Read | Touch::Create => used.is_used = true,
             Touch::Execute => (used.is_used, used.is_executed) = (true, true),
-            Touch::Change => {
+            Touch::Change | Touch::Move => {
                 used.store(path, self.request.contents_max, &mut self.stored);
                 used.is_used = true;
-            }
-            Touch::Move => {
-                used.store(path, self.request.contents_max, &mut self.stored);
-                used.is_used = true;
-                self.move_all(path);
+                if touch == Touch::Move {
+                    self.move_all(path);
+                }
             }
             Touch::Replace if !used.is_used => used.is_replaced = true,
             Touch::Replace | Touch::Remove => {
@@ -156,6 +158,7 @@ impl FileUse {
             node,
             is_executed: false,
             is_used: false,
+            is_opened: false,
             is_replaced: false,
             is_created: false,
             contents: Contents::Same,

@@ -93,7 +93,10 @@ fn pipelines() {
         "{:?}",
         String::from_utf8_lossy(&seen.output)
     );
-    assert!(site.used(&seen, "d/file").is_used);
+    assert!(site.used(&seen, "d/file").is_opened);
+    let looked = site.shell("test -e d/file");
+    let looked = site.used(&looked, "d/file");
+    assert!(looked.is_used && !looked.is_opened);
     assert_eq!(site.used(&seen, "none").node, Node::Missing);
     assert_eq!(seen.links[&site.path("link")], Path::new("d/file"));
     let names: Vec<_> =

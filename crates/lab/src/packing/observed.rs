@@ -32,6 +32,8 @@ const PRIVILEGES: u32 = 0o6000;
 const COMPILED: &str = "__pycache__";
 /// Folders whose other entries are not packed if they are listed: those of users, and temporary ones.
 const UNLISTED: [&str; 5] = ["/", "/home", "/root", "/tmp", "/var/tmp"];
+/// Files that were only looked up have their contents up to this size, in bytes.
+const LOOKED_UP: u64 = 16 << 20;
 /// Files are searched for the folder's name up to this size, in bytes.
 const SEARCHED: usize = 1 << 20;
 
@@ -105,7 +107,7 @@ impl<'a> Adder<'a, '_> {
             }
         }
         let size = |used: &FileUse| match used.node {
-            Node::File { size, .. } if used.is_used => size,
+            Node::File { size, .. } if has_contents(used) => size,
             Node::File { .. }
             | Node::Missing
             | Node::Directory(_)
@@ -162,8 +164,11 @@ impl<'a> Adder<'a, '_> {
         used: &FileUse,
     ) -> Result<Option<File>, PackError> {
         let Node::File { mode, modified, .. } = used.node else { return Ok(None) };
+        if used.is_used && !has_contents(used) {
+            self.remarks.add(Remark::LookedUp, host.display());
+        }
         let contents = match &used.contents {
-            _ if !used.is_used => Vec::new(),
+            _ if !has_contents(used) => Vec::new(),
             Contents::Stored(contents) => contents.clone(),
             Contents::Same => match packer::read(host) {
                 Ok((_, contents)) => contents,
@@ -331,6 +336,13 @@ impl<'a> Adder<'a, '_> {
             }
         }
     }
+}
+
+/// Whether the contents of a file are packed, and not only its name: not those of a large one that was only
+/// looked up.
+fn has_contents(used: &FileUse) -> bool {
+    let is_large = matches!(used.node, Node::File { size, .. } if size > LOOKED_UP);
+    used.is_used && (used.is_opened || !is_large)
 }
 
 /// Whether a text has a path, not only as the beginning of a longer name.

@@ -31,6 +31,8 @@ pub(super) struct Observed {
     /// The guest's `PATH`.
     pub(super) path: String,
     pub(super) remarks: Remarks,
+    /// Whether it failed.
+    pub(super) has_failed: bool,
 }
 
 /// The folders of programs on this machine, unless the experiment has others.
@@ -84,8 +86,10 @@ pub(super) fn run(
         Some(named) if named != USUAL_PATH => named.to_owned(),
         Some(_) | None => guest_path(&path, &observation.executed, &mapping),
     };
-    let remarks = remarks(spec, &observation);
-    Ok(Some(Observed { observation, mapping, path, remarks }))
+    let failure = failure(spec, &observation);
+    let has_failed = failure.is_some();
+    let remarks = remarks(failure, &observation);
+    Ok(Some(Observed { observation, mapping, path, remarks, has_failed }))
 }
 
 /// The program as a shell finds it.
@@ -135,11 +139,9 @@ fn guest_path(path: &str, executed: &[PathBuf], mapping: &Mapping) -> String {
     folders.join(":")
 }
 
-fn remarks(spec: &ProgramSpec, observation: &Observation) -> Remarks {
+fn remarks(failure: Option<String>, observation: &Observation) -> Remarks {
     let mut remarks = Remarks::default();
-    if let Some(failure) = failure(spec, observation) {
-        remarks.say(failure);
-    }
+    failure.into_iter().for_each(|failure| remarks.say(failure));
     if observation.unread_calls > 0 {
         remarks.say(format!(
             "{} system calls could not be observed: they are of programs that may be executed, but \

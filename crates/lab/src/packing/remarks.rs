@@ -12,6 +12,7 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Remark {
     Secret,
+    LookedUp,
     Unreadable,
     Vanished,
     Special,
@@ -27,6 +28,10 @@ impl Remark {
             Self::Secret => {
                 ("not packed, as it may be secret: ", "; hint: --file packs it")
             }
+            Self::LookedUp => (
+                "packed without contents, as it is large and was looked up only: ",
+                "; hint: --file packs it",
+            ),
             Self::Unreadable => ("not packed, as it cannot be read: ", ""),
             Self::Vanished => ("not packed, as it does not exist any more: ", ""),
             Self::Special => {

@@ -270,7 +270,10 @@ fn large_files() {
     for (name, gib) in [("one", 2), ("two", 1)] {
         fs::File::create(site.path(name)).unwrap().set_len(gib << 30).unwrap();
     }
-    let why = site.pack(&["stat", "one", "two"]).unwrap_err().to_string();
+    let (files, remarks) = site.shell("test -s one");
+    assert_eq!(files["/root/one"].text(), "");
+    assert!(remarks.contains("looked up only"), "{remarks}");
+    let why = site.pack(&["head", "-c1", "one", "two"]).unwrap_err().to_string();
     assert!(why.contains("one (2048 MiB)") && why.contains("two (1024 MiB)"), "{why}");
 }
 
