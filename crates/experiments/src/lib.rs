@@ -30,6 +30,7 @@ mod metric;
 mod plan;
 mod program_request;
 mod table;
+mod variations;
 
 pub use boot_request::{BootRequest, BootWorkload};
 pub use error::{ChangeError, EntryError, Error, Place};
@@ -43,5 +44,5 @@ pub use plan::program::{
     FileContents, GuestFile, ProgramFiles, USUAL_HOME, USUAL_PATH, guest_path,
     is_owned_path,
 };
-pub use plan::variations::Variations;
 pub use program_request::ProgramRequest;
+pub use variations::Variations;

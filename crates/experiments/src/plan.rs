@@ -5,7 +5,6 @@
 
 pub(crate) mod combination;
 pub(crate) mod program;
-pub(crate) mod variations;
 mod workload;
 
 use recording::{BackgroundLoad, GuestSetting, Mode, Phases, Source as Watch, Spec};
@@ -13,12 +12,12 @@ use units::Nanos;
 
 use self::combination::Combination;
 use self::program::ProgramFiles;
-use self::variations::Variations;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::table::Table;
 use crate::table::number::Number;
 use crate::table::source::Source;
+use crate::variations::Variations;
 
 /// Whole periods of the tick, whatever `CONFIG_HZ` of 100, 250, 300 and 1000 it has.
 const PHASE_EVERY: Nanos = Nanos::from_millis(20);

@@ -23,7 +23,6 @@ use toml::Spanned;
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
 use crate::machine::{Machine, MachineKind};
-use crate::plan::variations::Variations;
 use crate::table::condition::Condition;
 use crate::table::entry::{
     CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
@@ -35,6 +34,7 @@ use crate::table::program::ProgramRow;
 use crate::table::sequence::{List, Pairs};
 use crate::table::source::NOWHERE;
 use crate::table::step::StepRow;
+use crate::variations::Variations;
 
 /// The number of a guest's CPUs.
 pub(crate) type Cpus = Number<1, 8>;

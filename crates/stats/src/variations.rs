@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The part of the other sets whose mean is outside of the interval.
 const OUTSIDE: f64 = 0.05;
-/// The same of the interval for gates, which check many numbers again and again.
+/// The same of the interval for gates, which check many numbers in each run.
 const OUTSIDE_RARELY: f64 = 0.001;
 /// The most values that are computed for an interval.
 const VALUES_MAX: usize = 1000;

@@ -15,7 +15,6 @@ use crate::cell::nohz_cost::NohzCost;
 use crate::cell::program_cost::ProgramCost;
 use crate::cell::slices_cost::SlicesCost;
 use crate::cell::tick_cost::TickCost;
-use crate::cell::variation::answers;
 use crate::summary::Summary;
 
 pub(crate) mod added;
@@ -42,6 +41,15 @@ pub fn answer(cell: &Cell) -> Option<&Answer> {
         Ending::Done(answer) => Some(answer),
         Ending::Lost { .. } => None,
     }
+}
+
+/// The answers of a cell's variations; none for a lost cell.
+pub(crate) fn answers(cell: &Cell) -> impl Iterator<Item = &Answer> {
+    let others = cell.variations.iter().map(|one| &one.ending);
+    std::iter::once(&cell.ending).chain(others).filter_map(|ending| match ending {
+        Ending::Done(answer) => Some(answer.as_ref()),
+        Ending::Lost { .. } => None,
+    })
 }
 
 /// Whether two cells have the same kernel, machine and parameters.

@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::site::{Site, named};
 
 /// The experiment of these tests, with its rows in one order or the other.
-const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\nphases = 3\nvariations = 1\n";
+const HEAD: &str =
+    "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\nphases = 3\nvariations = 1\n";
 /// The resulting number of phases.
 pub(crate) const PHASES: usize = 3;
 const BOOTS: [&str; 2] = [

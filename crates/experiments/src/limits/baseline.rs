@@ -9,7 +9,7 @@ use toml::Value;
 
 use crate::limits::Measured;
 use crate::plan::CellPlan;
-use crate::plan::variations::Variations;
+use crate::variations::Variations;
 
 /// The number of decimals that are written, and the value of the last one.
 const DECIMALS: usize = 3;

@@ -7,8 +7,8 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use units::Ppm;
 
 use crate::error::EntryError;
-use crate::plan::variations::Variations;
 use crate::table::number::Number;
+use crate::variations::Variations;
 
 /// The number of a cell's variations.
 type Count = Number<1, 64>;

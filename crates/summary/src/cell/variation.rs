@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use recording::{Answer, Cell, Ending};
+use recording::Cell;
 use serde::Serialize;
 use stats::{Unit, VariedMean};
 use units::Ppm;
 
-use crate::cell::CellSummary;
+use crate::cell::{CellSummary, answers};
 use crate::metrics::definition::Metric;
 use crate::metrics::read::cell_metrics;
 
@@ -26,15 +26,6 @@ pub struct CellVariation {
     /// The keys of the metrics that decide how many variations are needed: no quantiles and extremes.
     #[serde(skip)]
     pub main: Vec<String>,
-}
-
-/// The answers of a cell's variations; none for a lost cell.
-pub(crate) fn answers(cell: &Cell) -> impl Iterator<Item = &Answer> {
-    let others = cell.variations.iter().map(|one| &one.ending);
-    std::iter::once(&cell.ending).chain(others).filter_map(|ending| match ending {
-        Ending::Done(answer) => Some(answer.as_ref()),
-        Ending::Lost { .. } => None,
-    })
 }
 
 /// The metrics of each variation of a cell.

@@ -58,7 +58,7 @@ impl Metric {
     }
 
     /// By how much it may differ from the mean of that many variations before a gate fails that checks many
-    /// metrics again and again.
+    /// metrics in each run.
     pub fn tolerance_of_gates(&self, variations: usize) -> f64 {
         let varied = self.varied.map_or(0.0, |own| own.within_rarely_left(variations));
         self.tolerance.max(varied)

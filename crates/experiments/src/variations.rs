@@ -33,13 +33,10 @@ impl Variations {
     /// The usual ones of a measurement in exact mode: one if the order of what happens is forced, so that the
     /// variations of its numbers are within the tolerance of its phases.
     pub(crate) fn usual(spec: &Spec) -> Self {
-        let is_forced = match spec {
-            Spec::Program(_) => false,
-            Spec::Calls(calls) => !calls.calls.contains(&Call::Fork),
-            Spec::Slices(slices) => slices.sleepers == 0,
-            _ => true,
-        };
-        if is_forced { Self::Exactly(1) } else { Self::Usual }
+        let is_free = matches!(spec, Spec::Program(_))
+            || matches!(spec, Spec::Calls(calls) if calls.calls.contains(&Call::Fork))
+            || matches!(spec, Spec::Slices(slices) if slices.sleepers > 0);
+        if is_free { Self::Usual } else { Self::Exactly(1) }
     }
 
     /// The number of those that are run first.
