@@ -27,4 +27,5 @@ mod repeats;
 mod site;
 mod slices;
 mod trim;
+mod variations;
 mod watched;

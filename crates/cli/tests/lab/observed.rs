@@ -41,7 +41,8 @@ fn fill(folder: &Path) {
 
 /// The cell of a command, and what was said.
 fn cost(site: &Site, folder: &Path, args: &[&str]) -> (Value, String) {
-    let mut command = site.tool(&["lab", "cost", "--json", "-k", OLD]);
+    let mut command =
+        site.tool(&["lab", "cost", "--json", "--set", "variations=1", "-k", OLD]);
     let output = command.args(args).current_dir(folder).output().unwrap();
     let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     let all: Value = serde_json::from_slice(&output.stdout)

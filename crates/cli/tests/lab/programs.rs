@@ -31,7 +31,8 @@ fn compile(to: &Path) -> bool {
 
 /// The cells of `lab cost` in a folder.
 fn cost(site: &Site, folder: &Path, args: &[&str]) -> Vec<Value> {
-    let mut command = site.tool(&["lab", "cost", "--json", "-k", OLD]);
+    let one = ["lab", "cost", "--json", "--set", "variations=1", "-k", OLD];
+    let mut command = site.tool(&one);
     let output = command.args(args).current_dir(folder).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
@@ -109,7 +110,8 @@ fn same_integers() {
 fn chart(site: &Site, folder: &Path, instructions: u64) {
     let drawn = |metric: &str| {
         let chart = ["--chart", "chart.svg", "--metric", metric];
-        let args = [&["lab", "cost", "-k", OLD], &chart[..], &["--", "./tool"]].concat();
+        let cost = ["lab", "cost", "--set", "variations=1", "-k", OLD];
+        let args = [&cost, &chart[..], &["--", "./tool"]].concat();
         site.tool(&args).current_dir(folder).output().unwrap()
     };
     assert_eq!(drawn("guest_instructions").status.code(), Some(0));
@@ -124,7 +126,8 @@ fn chart(site: &Site, folder: &Path, instructions: u64) {
 
 /// An experiment with a row for each of these: its name, and the keys of its program.
 fn experiment(rows: &[(&str, &str)]) -> String {
-    let mut text = format!("name = \"programs\"\nkernels = [\"{OLD}\"]\n");
+    let mut text =
+        format!("name = \"programs\"\nkernels = [\"{OLD}\"]\nvariations = 1\n");
     text += "machine.memory_mib = 128\n";
     for (name, keys) in rows {
         let _ =
@@ -225,7 +228,7 @@ fn large_files() {
     let Some(site) = Site::new() else { return };
     let rows = |machine: &str| {
         format!(
-            "name = \"large\"\nkernels = [\"{OLD}\"]\n{machine}[[workload]]\nname = \"end\"\n\
+            "name = \"large\"\nkernels = [\"{OLD}\"]\nvariations = 1\n{machine}[[workload]]\nname = \"end\"\n\
              [workload.program]\nrun = [\"tail\", \"-c\", \"5\", \"/srv/data\"]\n\
              files = [{{ path = \"/srv/data\", size = \"80MiB\" }}]\n"
         )
