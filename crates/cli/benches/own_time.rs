@@ -2,7 +2,7 @@
 //! with hyperfine in the PATH, and two CPUs.
 //!
 //! Both are real-time tasks if that is permitted, so that other tasks do not disturb them, and run each
-//! program once, in turns: a program that follows itself at once finds its files and the
+//! program once on the same CPU, in turns: a program that follows itself at once finds its files and the
 //! kernel's code in the caches, and takes a fifth less time. hyperfine's time also has what it does
 //! between its first look at the clock and the program's exec (it opens `/dev/null`, and calls
 //! `posix_spawn(3)`), and from the program's end to its second look: 50 to 100 us, which is more than the
@@ -10,6 +10,8 @@
 
 use std::error::Error;
 use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,8 +20,8 @@ use serde_json::Value;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
 const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
-/// The CPU of the program under noisefloor.
-const CPU: &str = "1";
+/// The CPU of the program.
+const CPU: usize = 1;
 const SOURCES: [&str; 2] = ["proc", "bpf"];
 /// The smallest limit, in microseconds.
 const LEAST: f64 = 30.0;
@@ -94,6 +96,8 @@ fn compare(name: &str, line: &str, rounds: usize) -> Result<(), Box<dyn Error>> 
 fn of_hyperfine(line: &str) -> Result<f64, Box<dyn Error>> {
     let file = Path::new(PLACE).join("hyperfine.json");
     let mut command = Command::new("hyperfine");
+    // SAFETY: between fork and exec, one system call is made.
+    unsafe { command.pre_exec(settle) };
     command.args(["-N", "--runs", "1", "--style", "none", "--export-json"]).arg(&file);
     let status =
         command.arg(line).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
@@ -105,11 +109,24 @@ fn of_hyperfine(line: &str) -> Result<f64, Box<dyn Error>> {
     Ok(seconds * 1e6)
 }
 
+/// Lets the calling process run on the CPU of the program only.
+fn settle() -> io::Result<()> {
+    // SAFETY: all-zero is a valid set, which outlives the call.
+    let failed = unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(CPU, &mut cpus);
+        libc::sched_setaffinity(0, size_of_val(&cpus), &raw const cpus)
+    };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// `None` if this source is not available.
 fn of_run(line: &str, source: &str) -> Result<Option<f64>, Box<dyn Error>> {
     let file = Path::new(PLACE).join("run.json");
     let mut command = Command::new(TOOL);
-    command.args(["run", "-q", "-c", CPU, "--source", source, "--json-to"]).arg(&file);
+    command
+        .args(["run", "-q", "-c", &CPU.to_string(), "--source", source, "--json-to"])
+        .arg(&file);
     command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
     if !command.status()?.success() {
         return Ok(None);
