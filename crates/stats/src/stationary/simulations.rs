@@ -99,7 +99,7 @@ const FOUND: [(&str, Series, Kind, usize); 11] = [
         "first runs 2, 1.5 times",
         |_, at, _| [200.0, 150.0, 100.0][at.min(2)],
         Kind::First,
-        7,
+        8,
     ),
     ("50 to 100 in the middle", |_, at, of| 50.0 + 50.0 * half(at, of), Kind::Jump, 7),
     ("10 % in the middle", |_, at, of| 100.0 + 10.0 * half(at, of), Kind::Jump, 15),
