@@ -1,9 +1,10 @@
 //! Paths as the kernel resolves them (path_resolution(7)), through what was there before the program
 //! changed it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -17,7 +18,10 @@ const PERMISSIONS: u32 = 0o7777;
 /// What was at each path when it was looked at first.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
-    nodes: HashMap<PathBuf, Node>,
+    /// By the text of a path without links, which is compared faster than a path.
+    nodes: HashMap<OsString, Node>,
+    /// The directories whose paths have no links and are not ignored: most paths begin with one.
+    plain: HashSet<OsString>,
 }
 
 /// A path without links.
@@ -31,27 +35,39 @@ pub(crate) struct Walked {
 impl Before {
     /// What was at a path without links.
     pub(crate) fn node(&mut self, path: &Path) -> Node {
-        if let Some(node) = self.nodes.get(path) {
+        if let Some(node) = self.nodes.get(path.as_os_str()) {
             return node.clone();
         }
         // What is in a directory that the program made is its own.
         let is_own =
             path.parent().is_some_and(|parent| self.node(parent) == Node::Missing);
         let node = if is_own { Node::Missing } else { node(path) };
-        self.nodes.insert(path.to_owned(), node.clone());
+        self.nodes.insert(path.into(), node.clone());
         node
     }
 
-    /// Resolves an absolute path. A path ends at the first part that does not exist; `None` if it is
-    /// ignored, or circular. The last part is followed if `follows`.
+    /// The part of an absolute path that is a directory without links, and the rest.
+    fn start<'a>(&self, path: &'a Path) -> (PathBuf, &'a Path) {
+        let text = path.as_os_str().as_bytes();
+        let split = text.iter().rposition(|&byte| byte == b'/').unwrap_or_default();
+        let (folder, rest) = text.split_at(split);
+        let folder = OsStr::from_bytes(folder);
+        match self.plain.contains(folder) {
+            true => (folder.into(), Path::new(OsStr::from_bytes(&rest[1..]))),
+            false => (PathBuf::from("/"), path),
+        }
+    }
+
+    /// Resolves an absolute path; `ignored` is always the same. A path ends at the first part that does not
+    /// exist; `None` if it is ignored, or circular. The last part is followed if `follows`.
     pub(crate) fn walk(
         &mut self,
         path: &Path,
         follows: bool,
         ignored: &[&str],
     ) -> Option<Walked> {
-        let mut left = parts(path);
-        let (mut at, mut links) = (PathBuf::from("/"), Vec::new());
+        let (start, rest) = self.start(path);
+        let (mut left, mut at, mut links) = (parts(rest), start, Vec::new());
         let mut followed = 0;
         while let Some(part) = left.pop() {
             if part == *".." {
@@ -59,7 +75,7 @@ impl Before {
                 continue;
             }
             let next = at.join(part);
-            if ignored.iter().any(|path| next.starts_with(path)) {
+            if ignored.iter().any(|path| next == Path::new(path)) {
                 return None;
             }
             let before = self.node(&next);
@@ -83,7 +99,13 @@ impl Before {
                     }
                     left.extend(parts(&target));
                 }
-                Node::Directory(_) | Node::File { .. } | Node::Special => at = next,
+                Node::Directory(_) => {
+                    if !is_own {
+                        self.plain.insert((&next).into());
+                    }
+                    at = next;
+                }
+                Node::File { .. } | Node::Special => at = next,
             }
         }
         Some(Walked { path: at, links })
@@ -154,7 +176,7 @@ mod tests {
         assert_eq!((path, links), (at("real/file"), 0));
         assert_eq!(before.node(&at("none/own")), Node::Missing);
         let ignored = [root.to_str().unwrap()];
-        assert_eq!(before.walk(&at("real"), true, &ignored), None);
+        assert_eq!(Before::default().walk(&at("real"), true, &ignored), None);
         symlink("circle", at("circle")).unwrap();
         assert_eq!(before.walk(&at("circle"), true, &[]), None);
     }
