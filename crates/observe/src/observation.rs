@@ -41,7 +41,8 @@ pub struct FileUse {
     pub is_used: bool,
     /// Whether it was opened or executed.
     pub is_opened: bool,
-    /// Whether the program replaced it, before it used it in any other way.
+    /// Whether the program replaced it, before it used it in any other way; of a directory: whether it
+    /// tried to create it.
     pub is_replaced: bool,
     /// Whether the program created it, or tried to, where there was nothing.
     pub is_created: bool,

@@ -112,6 +112,8 @@ impl<'a> Uses<'a> {
         };
         let creates = matches!(touch, Touch::Create | Touch::Change | Touch::Replace);
         used.is_created |= creates && used.node == Node::Missing;
+        let is_directory = matches!(used.node, Node::Directory(_));
+        used.is_replaced |= touch == Touch::Create && is_directory;
         used.is_opened |=
             matches!(touch, Touch::Read | Touch::Execute | Touch::Change | Touch::Move);
         match touch {

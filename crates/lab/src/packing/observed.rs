@@ -257,8 +257,10 @@ impl<'a> Adder<'a, '_> {
         for (host, used) in &self.seen.files {
             let is_made = used.is_created || used.is_replaced;
             let (host, mode) = match (&used.node, host.parent()) {
-                (Node::Directory(mode), _) => (host.as_path(), Some(*mode)),
-                (Node::Missing | Node::File { .. }, Some(parent)) if is_made => {
+                (Node::Directory(mode), _) if !used.is_replaced => {
+                    (host.as_path(), Some(*mode))
+                }
+                (_, Some(parent)) if is_made => {
                     match parent.is_dir() && !self.is_created(parent) {
                         true => (parent, None),
                         false => continue,
@@ -292,7 +294,12 @@ impl<'a> Adder<'a, '_> {
     /// Adds the other entries of a directory that was listed, without contents.
     fn list(&mut self, path: &Path, listed: &[Listed]) -> Result<(), PackError> {
         let is_home = self.home.as_deref() == Some(path);
-        if is_home || UNLISTED.iter().any(|unlisted| path == Path::new(unlisted)) {
+        // It may be that of an earlier run.
+        let is_made = self.seen.files.get(path).is_some_and(|used| used.is_replaced);
+        if is_home
+            || is_made
+            || UNLISTED.iter().any(|unlisted| path == Path::new(unlisted))
+        {
             return Ok(());
         }
         let mut added = 0;

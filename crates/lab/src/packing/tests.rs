@@ -115,13 +115,14 @@ fn pipelines() {
     site.write("data", "before");
     site.write("d/listed", "contents");
     site.write("out", "old");
+    site.write("made/old", "");
     let (files, remarks) = site.shell(
-        "cat data | wc -c > out; echo after > data; ls d; mkdir -p new/e; echo x > new/f",
+        "cat data | wc -c > out; echo after > data; ls d; mkdir -p new/e made; ls made; echo x > new/f",
     );
     assert_eq!(remarks, "");
     assert_eq!(files["/root/data"].text(), "before");
     assert_eq!(files["/root/d/listed"].text(), "");
-    for own in ["/root/out", "/root/new", "/root/new/f"] {
+    for own in ["/root/out", "/root/new", "/root/new/f", "/root/made"] {
         assert!(!files.contains_key(own), "{own}");
     }
     for program in ["cat", "wc", "ls", "mkdir"] {
