@@ -286,7 +286,10 @@ impl<'a> Adder<'a, '_> {
     /// Whether the command created a directory, or one around it.
     fn is_created(&self, path: &Path) -> bool {
         let is_missing = |path: &Path| {
-            self.seen.files.get(path).is_some_and(|used| used.node == Node::Missing)
+            self.seen
+                .files
+                .get(path)
+                .is_some_and(|used| used.node == Node::Missing || used.is_replaced)
         };
         path.ancestors().any(is_missing)
     }
