@@ -33,6 +33,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 pub use error::{Error, Kind};
 pub use observation::{Contents, Ended, FileUse, Listed, Node, Observation};
+pub use path_walk::without_dots;
 
 /// How often a signal or the end of the time is looked for.
 const INTERVAL: Duration = Duration::from_millis(20);

@@ -143,6 +143,23 @@ fn kind(path: &Path, about: &Metadata) -> Node {
     }
 }
 
+/// A path without `.` and `..`, as text.
+pub fn without_dots(path: &Path) -> PathBuf {
+    let mut shortest = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                shortest.pop();
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
+                shortest.push(part);
+            }
+        }
+    }
+    shortest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,11 @@
 
 use std::collections::btree_map::Entry;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use crate::observation::{Contents, FileUse, Listed, Node, Observation};
-use crate::path_walk::Before;
+use crate::path_walk::{Before, without_dots};
 use crate::{Counts, Request};
 
 /// What a call does at a path, as far as it matters for what was there before.
@@ -185,21 +185,4 @@ impl FileUse {
             None => Contents::Lost,
         };
     }
-}
-
-/// A path without `.` and `..`, as text.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut shortest = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                shortest.pop();
-            }
-            Component::CurDir => {}
-            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
-                shortest.push(part);
-            }
-        }
-    }
-    shortest
 }

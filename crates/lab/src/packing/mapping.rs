@@ -4,9 +4,10 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use experiments::guest_path;
+use observe::without_dots;
 
 use crate::pack_error::PackError;
 
@@ -133,23 +134,6 @@ impl Mapping {
 fn is_of_system(folder: &Path) -> bool {
     SHARED.iter().any(|shared| folder == Path::new(shared))
         || SYSTEM.iter().any(|system| folder.starts_with(system))
-}
-
-/// A path without `.` and `..`, as text.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut shortest = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                shortest.pop();
-            }
-            Component::CurDir => {}
-            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
-                shortest.push(part);
-            }
-        }
-    }
-    shortest
 }
 
 #[cfg(test)]
