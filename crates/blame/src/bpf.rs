@@ -135,8 +135,9 @@ impl EventSource for Programs {
         self.read_amount(lanes, if is_slice { Amount::Slice } else { Amount::All });
     }
 
-    fn read_all(&mut self, lanes: &mut [Lane]) {
+    fn read_all(&mut self, lanes: &mut [Lane]) -> bool {
         self.read_amount(lanes, Amount::All);
+        true
     }
 
     fn take_outside(&mut self) -> Outside {

@@ -11,10 +11,10 @@ pub(crate) trait EventSource: Send {
     /// rising order.
     fn read(&mut self, lanes: &mut [Lane]);
 
-    /// Stores all events that have ended, while further events are traced: a source that is read in parts
-    /// leaves some of them otherwise.
-    fn read_all(&mut self, lanes: &mut [Lane]) {
-        self.read(lanes);
+    /// Stores all events that have ended, while further events are traced; false if the source has to be
+    /// stopped before it has all of them.
+    fn read_all(&mut self, _: &mut [Lane]) -> bool {
+        false
     }
 
     /// Takes the runs of a program's threads on other CPUs, which were stored by [`Self::read`].

@@ -131,15 +131,23 @@ impl Watching {
     }
 
     /// Stops reading, and leaves the trace as it is for the next measurement; returns its events. `None`
-    /// if there are too many open files: it has ended then.
+    /// if it has ended: its source has to be stopped, or there are too many open files.
     pub fn pause(self) -> (Events, Option<Watcher>) {
         let Self { cpus, source, why_not, reader } = self;
+        let mut goes_on = true;
         let read = reader.map(|reader| {
             let (mut events, mut lanes) = reader.end();
-            events.read_all(&mut lanes);
+            goes_on = events.read_all(&mut lanes);
+            if !goes_on {
+                events.stop();
+                events.read(&mut lanes);
+            }
             (events, lanes)
         });
         let (found, events) = found(source, Arc::clone(&why_not), read);
+        if !goes_on {
+            return (found, None);
+        }
         let with_end = |events| Ok::<_, io::Error>((events, End::new()?));
         let events = events.map(with_end).transpose();
         let watcher = events.map(|events| Watcher {
