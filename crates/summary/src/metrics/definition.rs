@@ -31,6 +31,10 @@ impl Definition {
     }
 }
 
+/// A number that varies depends on rare events, which a few variations may not contain: a gate allows this
+/// part of it.
+const RARE_PPM: f64 = 20_000.0;
+
 /// A number of a recording or a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
@@ -60,7 +64,11 @@ impl Metric {
     /// By how much it may differ from the mean of that many variations before a gate fails that checks many
     /// metrics in each run.
     pub fn tolerance_of_gates(&self, variations: usize) -> f64 {
-        let varied = self.varied.map_or(0.0, |own| own.within_rarely_left(variations));
-        self.tolerance.max(varied)
+        let Some(varied) = self.varied.filter(|varied| varied.stddev > 0.0) else {
+            return self.tolerance;
+        };
+        let within = varied.within_rarely_left(variations);
+        let rare = RARE_PPM * self.value.abs() / 1e6;
+        self.tolerance.max(within).max(rare)
     }
 }
