@@ -52,13 +52,11 @@ write = { "/sys/kernel/debug/sched/features" = "NO_WAKEUP_PREEMPTION" }
 [[setting]]
 name = "gentle=off"
 kernels = ["debian:6.1-cloud"]
-variations = 1
 write = { "/sys/kernel/debug/sched/features" = "NO_GENTLE_FAIR_SLEEPERS" }
 
 [[setting]]
 name = "parity=off"
 kernels = ["debian:6.12-cloud"]
-variations = 1
 write = { "/sys/kernel/debug/sched/features" = "NO_RUN_TO_PARITY" }
 
 [[workload]]
