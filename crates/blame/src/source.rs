@@ -44,6 +44,6 @@ pub enum Threads {
     /// Every thread: to measure the cost of tracing.
     All,
     /// Every thread, with marks on those of programs: the children of processes that this one starts
-    /// ([`isolate::Program`] has a supervisor in between), and their descendants.
+    /// (`isolate::Program` has a supervisor in between), and their descendants.
     Marked,
 }
