@@ -120,61 +120,37 @@ pub struct Watching {
 impl Watching {
     /// Ends the trace; returns its events.
     pub fn end(self) -> Events {
-        let Self { source, why_not, reader, .. } = self;
-        let read = reader.map(|reader| {
-            let (mut events, mut lanes) = reader.end();
-            events.stop();
-            events.read(&mut lanes);
-            (events, lanes)
-        });
-        found(source, why_not, read).0
+        self.pause().0
     }
 
     /// Stops reading, and leaves the trace as it is for the next measurement; returns its events. `None`
     /// if it has ended: its source has to be stopped, or there are too many open files.
     pub fn pause(self) -> (Events, Option<Watcher>) {
         let Self { cpus, source, why_not, reader } = self;
+        let (mut lanes, mut missing) = (Vec::new(), Vec::new());
+        let mut outside = Outside::default();
         let mut goes_on = true;
-        let read = reader.map(|reader| {
-            let (mut events, mut lanes) = reader.end();
+        let events = reader.map(|reader| {
+            let mut events;
+            (events, lanes) = reader.end();
             goes_on = events.read_all(&mut lanes);
             if !goes_on {
                 events.stop();
                 events.read(&mut lanes);
             }
-            (events, lanes)
+            (missing, outside) = (events.missing(), events.take_outside());
+            events
         });
-        let (found, events) = found(source, Arc::clone(&why_not), read);
-        if !goes_on {
-            return (found, None);
-        }
+        let names = Names::read(&Root::live(), &lanes);
+        let not_used = Arc::clone(&why_not);
+        let found = Events { source, lanes, outside, missing, why_not: not_used, names };
         let with_end = |events| Ok::<_, io::Error>((events, End::new()?));
-        let events = events.map(with_end).transpose();
-        let watcher = events.map(|events| Watcher {
-            cpus,
-            source,
-            events,
-            why_not,
-            removed: Vec::new(),
-        });
-        (found, watcher.ok())
+        let events = goes_on.then(|| events.map(with_end).transpose().ok()).flatten();
+        let removed = Vec::new();
+        let watcher =
+            events.map(|events| Watcher { cpus, source, events, why_not, removed });
+        (found, watcher)
     }
-}
-
-/// What was read from a source, if there is one, and the source.
-fn found(
-    source: Source,
-    why_not: Arc<Vec<Error>>,
-    read: Option<(Box<dyn EventSource>, Vec<Lane>)>,
-) -> (Events, Option<Box<dyn EventSource>>) {
-    let (mut lanes, mut missing) = (Vec::new(), Vec::new());
-    let mut outside = Outside::default();
-    let events = read.map(|(mut events, read)| {
-        (lanes, missing, outside) = (read, events.missing(), events.take_outside());
-        events
-    });
-    let names = Names::read(&Root::live(), &lanes);
-    (Events { source, lanes, outside, missing, why_not, names }, events)
 }
 
 fn no_end(error: io::Error) -> Error {
