@@ -51,6 +51,8 @@ pub(crate) struct Ready {
     /// Why the host's load may affect its result, if it does: QEMU's threads cannot be ordered.
     pub(crate) races: Option<String>,
     exit: Exit,
+    /// The hash of the agent's archive, with the order.
+    initramfs_sha256: String,
     order: Order,
     /// Whether a guest that does not come up is booted once more with all messages.
     logs_failure: bool,
@@ -69,10 +71,10 @@ pub(crate) struct Ready {
 struct Inputs<'a> {
     kernel: &'a str,
     kernel_sha256: &'a str,
-    initramfs_sha256: String,
+    initramfs_sha256: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     files_sha256: Option<&'a str>,
-    counter_sha256: Option<String>,
+    counter_sha256: Option<&'a String>,
     qemu: &'a str,
     arguments: &'a [String],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -89,7 +91,7 @@ impl Ready {
         engine: Engine,
         lab: &Lab,
     ) -> Result<Self, Error> {
-        let Lab { qemu, parts, thread_ordering, .. } = lab;
+        let Lab { parts, thread_ordering, .. } = lab;
         let is_exact = engine == Engine::Counted;
         let counts = is_exact && lab.uncounted().is_none();
         let why_uncounted = lab.uncounted().filter(|_| is_exact).map(str::to_owned);
@@ -100,21 +102,7 @@ impl Ready {
         let config = kernel.configuration()?;
         let exit = exit::choose(config.as_ref(), &request)
             .map_err(|cause| Error::NoExit(kernel.spec.clone(), cause))?;
-        let arguments = line::qemu(&request, engine, exit, counts);
-        let inputs = Inputs {
-            kernel: &kernel.release,
-            kernel_sha256: &kernel.sha256,
-            initramfs_sha256: checksum(&initrd(kernel, &order, &[], parts)?),
-            files_sha256: packed.map(|packed| packed.sha256.as_str()),
-            counter_sha256: counts.then(|| parts.counter_sha256.clone()),
-            qemu: &qemu.version,
-            arguments: &arguments,
-            races: races.is_some(),
-            order: &order,
-        };
-        let inputs = serde_json::to_string_pretty(&inputs).map_err(Error::Inputs)?;
-        let identity = checksum(inputs.as_bytes());
-        Ok(Self {
+        let ready = Self {
             request,
             repeat: 1,
             kernel: kernel.clone(),
@@ -123,14 +111,36 @@ impl Ready {
             why_uncounted,
             races,
             exit,
+            initramfs_sha256: checksum(&initrd(kernel, &order, &[], parts)?),
             order,
             logs_failure: true,
             files: Vec::new(),
             packed: packed.cloned(),
-            arguments,
-            inputs,
-            identity,
-        })
+            arguments: Vec::new(),
+            inputs: String::new(),
+            identity: String::new(),
+        };
+        ready.identified(lab)
+    }
+
+    /// The same with the arguments of its request, and the identity that follows from them.
+    fn identified(mut self, lab: &Lab) -> Result<Self, Error> {
+        let arguments = line::qemu(&self.request, self.engine, self.exit, self.counts);
+        let inputs = Inputs {
+            kernel: &self.kernel.release,
+            kernel_sha256: &self.kernel.sha256,
+            initramfs_sha256: &self.initramfs_sha256,
+            files_sha256: self.packed.as_ref().map(|packed| packed.sha256.as_str()),
+            counter_sha256: self.counts.then_some(&lab.parts.counter_sha256),
+            qemu: &lab.qemu.version,
+            arguments: &arguments,
+            races: self.races.is_some(),
+            order: &self.order,
+        };
+        self.inputs = serde_json::to_string_pretty(&inputs).map_err(Error::Inputs)?;
+        self.identity = checksum(self.inputs.as_bytes());
+        self.arguments = arguments;
+        Ok(self)
     }
 
     /// The same, as that repeat of its cell.
@@ -140,8 +150,8 @@ impl Ready {
 
     /// The variation of that number of the same cell; this is the first one.
     pub(crate) fn varied(&self, number: u32, lab: &Lab) -> Result<Self, Error> {
-        let request = self.request.varied(number);
-        Self::new(request, self.packed.as_ref(), &self.kernel, self.engine, lab)
+        // The order to the agent is the same.
+        Self { request: self.request.varied(number), ..self.clone() }.identified(lab)
     }
 
     /// The same without the counter.
