@@ -8,6 +8,9 @@
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use units::Ppm;
+
+use crate::relative::relative;
 
 /// The part of the other sets whose mean is outside of the interval.
 const OUTSIDE: f64 = 0.05;
@@ -55,10 +58,21 @@ impl VariedMean {
 
     /// The number of variations whose mean is expected to be known to within that; `None` for more
     /// than 1000.
-    pub fn needed(&self, within: f64) -> Option<usize> {
+    fn needed(&self, within: f64) -> Option<usize> {
         (2..=VALUES_MAX).find(|&count| {
             factor(count, OUTSIDE).is_some_and(|factor| self.stddev * factor <= within)
         })
+    }
+
+    /// The same as a share of the mean; `None` if that is zero.
+    pub fn within_ppm(&self) -> Option<Ppm> {
+        relative(self.mean + self.within, self.mean)
+    }
+
+    /// The number of variations whose mean is expected to be known to within that share of it; `None` for
+    /// more than 1000.
+    pub fn needed_for(&self, share: Ppm) -> Option<usize> {
+        self.needed(self.mean.abs() * share.get() / 1e6)
     }
 
     /// The mean of `others` further variations is at most so far from it in 999 of 1000 cases; infinite

@@ -164,8 +164,8 @@ fn two_folders() {
 
 /// The variable with the folder for `of_this_user`.
 const FOLDER: &str = "NOISEFLOOR_TEST_FOLDER";
-/// Users and groups without privileges (`nobody`).
-const NOBODY: u32 = 65_534;
+/// The user and the group that own no files, and have no privileges.
+const UNPRIVILEGED: u32 = 65_534;
 
 /// Prints the checksum of a command's files: `two_users` runs it as another user.
 #[test]
@@ -194,7 +194,11 @@ fn two_users() {
     fs::set_permissions(&two.root, fs::Permissions::from_mode(0o777)).unwrap();
     let mut other = Command::new(env::current_exe().unwrap());
     other.args(["--exact", "packing::tests::of_this_user", "--ignored", "--nocapture"]);
-    other.uid(NOBODY).gid(NOBODY).env(FOLDER, &two.root).env("HOME", "/nonexistent");
+    other
+        .uid(UNPRIVILEGED)
+        .gid(UNPRIVILEGED)
+        .env(FOLDER, &two.root)
+        .env("HOME", "/nonexistent");
     let output = match other.current_dir(&two.root).output() {
         Ok(output) if output.status.success() => output,
         other => {

@@ -5,7 +5,6 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use stats::relative;
 use summary::{Metric, metrics_of};
 
 use crate::cells::labelled::Cells;
@@ -69,9 +68,8 @@ fn with_tolerance(metric: &Metric) -> Text {
     match metric.varied {
         None => number::metric(metric.value),
         Some(varied) => {
-            let share = relative(varied.mean + varied.within, varied.mean);
             let value = number::metric(metric.value);
-            text!("{} ± {}", value, number::any(share.map(number::share)))
+            text!("{} ± {}", value, number::any(varied.within_ppm().map(number::share)))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Tables of programs: a column for each kernel, the instructions by what executed them.
 
 use itertools::Itertools;
-use stats::relative;
 use summary::{CellSummary, EntryCost, EntryKind, GroupCost, GroupRole, ProgramCost};
 use units::Instructions;
 
@@ -95,9 +94,7 @@ fn kernels_table(
 fn lines(cell: &CellProgram<'_>, is_varied: bool) -> Vec<(Cell, Cell)> {
     let (row, cost) = *cell;
     let within = |key: &str| {
-        let varied = row.varied(key);
-        let share =
-            varied.and_then(|varied| relative(varied.mean + varied.within, varied.mean));
+        let share = row.varied(key).and_then(|varied| varied.within_ppm());
         is_varied.then(|| {
             (Cell::from("±").deep(1), number::any(share.map(number::share)).into())
         })

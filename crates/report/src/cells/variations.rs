@@ -1,7 +1,7 @@
 //! How much the numbers of cells depend on inputs that should not matter.
 
 use recording::Body;
-use stats::{VariedMean, relative};
+use stats::VariedMean;
 use summary::{CellVariation, answer, definition};
 use units::Ppm;
 
@@ -58,7 +58,7 @@ fn table(cells: &[VariedCell<'_>], is_full: bool) -> Table {
         .column(Column::name("metric", 10..=34), |row| metric_names::cell(&row.key))
         .number("runs", |row| number::count(row.mean.variations as u64))
         .number("mean", |row| value(&row.key, row.mean.mean))
-        .number("±", |row| number::any(share(&row.mean).map(number::share)))
+        .number("±", |row| number::any(row.mean.within_ppm().map(number::share)))
         .number("for 1 %", |row| needed(&row.mean))
         .table
 }
@@ -76,14 +76,8 @@ fn more(found: &[VariedCell<'_>]) -> Option<Text> {
     Some(text!("For a ± of 1 %, {} needs {} variations: {}", name, needed, request))
 }
 
-/// The ± as a share of the mean.
-fn share(mean: &VariedMean) -> Option<Ppm> {
-    relative(mean.mean + mean.within, mean.mean)
-}
-
 fn needed(mean: &VariedMean) -> Text {
-    let needed = mean.needed(mean.mean.abs() * WANTED.get() / 1e6);
-    needed.map_or("> 1000".into(), |needed| number::count(needed as u64))
+    mean.needed_for(WANTED).map_or("> 1000".into(), |needed| number::count(needed as u64))
 }
 
 fn value(key: &str, value: f64) -> Text {

@@ -79,10 +79,7 @@ impl CellVariation {
     /// `None` for more than 1000.
     pub fn needed(&self, share: Ppm) -> Option<u32> {
         let main = self.main.iter().filter_map(|key| self.metrics.get(key));
-        let needed = main.map(|varied| {
-            let within = varied.mean.abs() * share.get() / 1e6;
-            u32::try_from(varied.needed(within)?).ok()
-        });
+        let needed = main.map(|varied| u32::try_from(varied.needed_for(share)?).ok());
         needed.collect::<Option<Vec<u32>>>()?.into_iter().max()
     }
 }
