@@ -6,8 +6,9 @@ use recording::{BackgroundLoad, GuestSetting, Mode, Source};
 
 /// The number of the first variation of a cell, and its seed.
 pub(crate) const FIRST: u32 = 1;
-/// By how much the memory of a variation differs from that of the one before it, in MiB.
-const MEMORY_STEP_MIB: u32 = 3;
+/// How much more memory variations have than the first one, in MiB. Small differences shift the
+/// addresses and the times of events; large ones, the sizes of the kernel's tables, too.
+const MORE_MEMORY_MIB: [u32; 6] = [1, 3, 9, 27, 81, 243];
 
 /// The request for one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +53,16 @@ impl Request {
         let mut varied = Self { seed: self.seed.saturating_add(steps), ..self.clone() };
         let memory = &mut varied.machine.memory_mib;
         *memory =
-            memory.saturating_add(steps * MEMORY_STEP_MIB).min(Machine::MEMORY_MAX_MIB);
+            memory.saturating_add(more_memory_mib(steps)).min(Machine::MEMORY_MAX_MIB);
         varied
     }
+}
+
+/// How much more memory the variation has that is so many after the first one, in MiB: different for
+/// any two of the first 13, so that they differ although nothing depends on the seed.
+fn more_memory_mib(steps: u32) -> u32 {
+    let varied = (0..).flat_map(|round| MORE_MEMORY_MIB.map(|more| more + round));
+    std::iter::once(0).chain(varied).nth(steps as usize).unwrap_or_default()
 }
 
 impl From<&CellPlan> for Request {
@@ -93,8 +101,11 @@ mod tests {
     fn variations() {
         let request = Request::new(Task::Symbols);
         assert_eq!(request.varied(FIRST), request);
+        let more = (FIRST..FIRST + 9)
+            .map(|number| request.varied(number).machine.memory_mib - 256);
+        assert_eq!(more.collect::<Vec<_>>(), [0, 1, 3, 9, 27, 81, 243, 2, 4]);
         let third = request.varied(3);
-        assert_eq!((third.machine.memory_mib, third.seed), (262, 3));
+        assert_eq!((third.machine.memory_mib, third.seed), (259, 3));
         let mut same = third.clone();
         (same.machine.memory_mib, same.seed) = (256, FIRST);
         assert_eq!(same, request);
