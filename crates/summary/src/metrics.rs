@@ -11,6 +11,7 @@
 //! that the mean of as many others keeps in 19 of 20 cases.
 
 pub(crate) mod definition;
+pub(crate) mod idle;
 pub(crate) mod limit;
 pub(crate) mod read;
 pub(crate) mod row;

@@ -2,21 +2,18 @@
 
 use recording::LengthKind;
 use stats::Unit;
-use units::{Cpu, PerSecond};
+use units::Cpu;
 
 use crate::cell::CellSummary;
 use crate::cell::call_costs::CallCost;
-use crate::cell::idle_cost::IdleCost;
 use crate::imported::{ImportedSummary, LengthsSummary};
 use crate::metrics::definition::Metric;
-use crate::metrics::row::{
-    RARE, Reading, each, exact, of_call, parts, rare, whole, within,
-};
+use crate::metrics::idle::{rates, sum};
+use crate::metrics::row::{each, of_call, parts, whole};
 use crate::metrics::table::{
-    CALL_COST, CALL_TIME, GAPS, GUESTS, GapNumbers, IDLE, INTERRUPT_LATENCY, IdleRates,
-    JITTER, KINDS, LATENCY, NOHZ_COST, NOHZ_ENTRY, NOHZ_OBSERVED, NOISE, PROGRAM,
-    PROGRAM_COST, RUN, SLICES, STRESS, STRETCHES, TICK, TICKS, USER_LATENCY, VALUE,
-    WAKERS,
+    CALL_COST, CALL_TIME, GAPS, GUESTS, GapNumbers, IDLE, INTERRUPT_LATENCY, JITTER,
+    KINDS, LATENCY, NOHZ_COST, NOHZ_ENTRY, NOHZ_OBSERVED, NOISE, PROGRAM, PROGRAM_COST,
+    RUN, SLICES, STRESS, STRETCHES, TICK, TICKS, USER_LATENCY, VALUE, WAKERS,
 };
 use crate::noise::CpuNoiseSummary;
 use crate::summary::Summary;
@@ -93,7 +90,7 @@ pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
         ]
         .concat(),
         CellSummary::IdleCost(cost) => [
-            whole(IDLE, &idle_rates(cost)),
+            whole(IDLE, &rates(cost)),
             whole(STRETCHES, cost.idle().as_ref()),
             whole(TICK, &cost.tick_kernel_instructions),
             whole(KINDS, &cost.kinds),
@@ -130,27 +127,4 @@ fn together(metrics: Vec<Metric>) -> Vec<Metric> {
         }
     }
     all
-}
-
-/// The rate of all CPUs together; unknown if one of them is.
-fn sum<S>(cpus: &[S], rate: fn(&S) -> Option<PerSecond>) -> Option<Reading> {
-    let sum: Option<f64> = cpus.iter().map(|cpu| Some(rate(cpu)?.get())).sum();
-    exact(sum.map(|sum| sum + 0.0), f64::from) // the sum of no numbers would be -0
-}
-
-fn idle_rates(cost: &IdleCost) -> IdleRates {
-    // One interrupt at each edge of each interval: /proc is read just before and just after.
-    let edges = PerSecond::of(cost.intervals.saturating_mul(2), cost.idle_ns);
-    let edges = edges.map_or(0.0, PerSecond::get);
-    let timer_off = sum(&cost.cpus, |cpu| cpu.timer_hz_deviation);
-    [
-        rare(
-            sum(&cost.cpus, |cpu| cpu.instructions_hz),
-            sum(&cost.cpus, |cpu| cpu.instructions_hz_deviation),
-        ),
-        within(
-            sum(&cost.cpus, |cpu| cpu.timer_hz),
-            timer_off.map(|(off, _)| off * RARE + edges),
-        ),
-    ]
 }

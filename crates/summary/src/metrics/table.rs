@@ -14,6 +14,7 @@ use crate::explain::tick_kinds::TickKinds;
 use crate::guests::GuestsSummary;
 use crate::jitter::JitterSummary;
 use crate::metrics::definition::Definition;
+use crate::metrics::idle;
 use crate::metrics::row::{
     Reading, Row, Rows, count, exact, hz, instructions, ns, ppm, rare, within,
 };
@@ -36,9 +37,6 @@ pub(crate) const GUEST_WAKEUPS_HZ_MAX: &str = "idle_guest_wakeups_hz_max";
 /// `rcu_sched_clock_irq` depends on the state of RCU, for all ticks of a boot or for some (4 on 6.12,
 /// 6 on 6.1; docs/method.md).
 const BY_STATE: f64 = 6.0;
-
-/// Instructions and timer interrupts per second, of all idle CPUs of a cell together.
-pub(crate) type IdleRates = [Option<Reading>; 2];
 
 macro_rules! table {
     ($all:ident: $($group:ident($summary:ty) $of:literal {
@@ -85,7 +83,7 @@ table! { of_cells:
             "most expensive kind of tick that at least 10 % of the ticks belong to"
             |kinds| kind(kinds.frequent_max, kinds.deviations()[1]);
     }
-    IDLE(IdleRates) "ticks" {
+    IDLE(idle::Rates) "ticks" {
         "idle_instructions_hz" Hz Less "instructions while idle"
             "instructions per idle second" |rates| rates[0];
         "idle_timer_hz" Hz Less "timer interrupts while idle"
@@ -94,14 +92,14 @@ table! { of_cells:
     STRETCHES(IdleStretches) "ticks" {
         "idle_stretch_ns_mean" Ns More "idle stretch, mean"
             "mean idle stretch of a CPU: guest time from a halt to the next instruction"
-            |idle| ns(idle.mean_ns);
+            idle::mean_stretch;
         "idle_skylake_c10_ppm" Ppm More "idle for 5 ms or more"
             "share of idle time in stretches of at least 5 ms, the target residency of Skylake's C10"
-            |idle| ppm(idle.state("Skylake", "C10")?.share_ppm);
+            |idle| idle::share(idle, "Skylake", "C10");
         "idle_sapphire_rapids_c6_ppm" Ppm More "idle for 800 µs or more"
             "share of idle time in stretches of at least 800 us, the target residency of Sapphire \
              Rapids' C6"
-            |idle| ppm(idle.state("Sapphire Rapids", "C6")?.share_ppm);
+            |idle| idle::share(idle, "Sapphire Rapids", "C6");
     }
     CALL_COST(Spread) "calls" {
         "CALL_instructions" Instructions Less "instructions of CALL"
