@@ -1,12 +1,10 @@
-//! The run time of programs by `run`, beside that by `hyperfine -N`: `cargo bench -p cli --bench own_time`,
-//! with hyperfine in the PATH, and two CPUs.
+//! The run time of programs by `repeat -- run`, beside that by `hyperfine -N`:
+//! `cargo bench -p cli --bench own_time`, with hyperfine in the PATH, and two CPUs.
 //!
 //! Both are real-time tasks if that is permitted, so that other tasks do not disturb them, and run each
-//! program once on the same CPU, in turns: a program that follows itself at once finds its files and the
-//! kernel's code in the caches, and takes a fifth less time. hyperfine's time also has what it does
-//! between its first look at the clock and the program's exec (it opens `/dev/null`, and calls
-//! `posix_spawn(3)`), and from the program's end to its second look: 50 to 100 us, which is more than the
-//! limit for a program of 1 ms: 3 % of its time, or 30 us if that is more.
+//! program a few times on the same CPU, in turns. The limit is 3 % of its time, or 30 us if that is more.
+//! hyperfine's time also has what it does between its first look at the clock and the program's exec (it
+//! opens `/dev/null`, and calls `posix_spawn(3)`), and from the program's end to its second look.
 
 use std::error::Error;
 use std::fs;
@@ -23,6 +21,8 @@ const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
 /// The CPU of the program.
 const CPU: usize = 1;
 const SOURCES: [&str; 2] = ["proc", "bpf"];
+/// How often each has its turn.
+const TURNS: usize = 5;
 /// The smallest limit, in microseconds.
 const LEAST: f64 = 30.0;
 
@@ -48,13 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gzip = format!("gzip -c {}", small.display());
     let spin = format!("{} --spin", std::env::current_exe()?.display());
     println!("median run times beside those of hyperfine -N, in us; parts of the limit");
-    for (name, line, rounds) in [
-        ("true", "true", 100),
-        ("gzip", &gzip, 100),
-        ("sleep 0.1", "sleep 0.1", 20),
-        ("spin 1 s", &spin, 5),
+    for (name, line, runs) in [
+        ("true", "true", 50),
+        ("gzip", &gzip, 50),
+        ("sleep 0.1", "sleep 0.1", 5),
+        ("spin 1 s", &spin, 2),
     ] {
-        compare(name, line, rounds)?;
+        compare(name, line, runs)?;
     }
     Ok(())
 }
@@ -66,14 +66,14 @@ fn outrank() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
 }
 
-/// Prints the median times of a program.
-fn compare(name: &str, line: &str, rounds: usize) -> Result<(), Box<dyn Error>> {
+/// Prints the median times of a program, of so many runs in a row.
+fn compare(name: &str, line: &str, runs: usize) -> Result<(), Box<dyn Error>> {
     let mut other = Vec::new();
     let mut own: [Vec<f64>; SOURCES.len()] = Default::default();
-    for _ in 0..rounds {
-        other.push(of_hyperfine(line)?);
+    for _ in 0..TURNS {
+        other.extend(of_hyperfine(line, runs)?);
         for (times, source) in own.iter_mut().zip(SOURCES) {
-            times.extend(of_run(line, source)?);
+            times.extend(of_repeat(line, runs, source)?);
         }
     }
     let other = middle(other);
@@ -93,20 +93,26 @@ fn compare(name: &str, line: &str, rounds: usize) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-fn of_hyperfine(line: &str) -> Result<f64, Box<dyn Error>> {
+fn of_hyperfine(line: &str, runs: usize) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = Path::new(PLACE).join("hyperfine.json");
     let mut command = Command::new("hyperfine");
     // SAFETY: between fork and exec, one system call is made.
     unsafe { command.pre_exec(settle) };
-    command.args(["-N", "--runs", "1", "--style", "none", "--export-json"]).arg(&file);
+    command.args(["-N", "--runs", &runs.to_string(), "--style", "none"]);
+    command.arg("--export-json").arg(&file);
     let status =
         command.arg(line).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if !status.success() {
         return Err(format!("hyperfine failed ({status})").into());
     }
-    let report: Value = serde_json::from_slice(&fs::read(&file)?)?;
-    let seconds = report["results"][0]["times"][0].as_f64().ok_or("no time")?;
-    Ok(seconds * 1e6)
+    times(&fs::read(&file)?)
+}
+
+/// The run times in the results of hyperfine, or of `repeat --json`, which has the same.
+fn times(json: &[u8]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let report: Value = serde_json::from_slice(json)?;
+    let seconds = report["results"][0]["times"].as_array().ok_or("no times")?;
+    Ok(seconds.iter().filter_map(|time| Some(time.as_f64()? * 1e6)).collect())
 }
 
 /// Lets the calling process run on the CPU of the program only.
@@ -120,20 +126,14 @@ fn settle() -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `None` if this source is not available.
-fn of_run(line: &str, source: &str) -> Result<Option<f64>, Box<dyn Error>> {
-    let file = Path::new(PLACE).join("run.json");
+/// Empty if this source is not available.
+fn of_repeat(line: &str, runs: usize, source: &str) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut command = Command::new(TOOL);
-    command
-        .args(["run", "-q", "-c", &CPU.to_string(), "--source", source, "--json-to"])
-        .arg(&file);
-    command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
-    if !command.status()?.success() {
-        return Ok(None);
-    }
-    let report: Value = serde_json::from_slice(&fs::read(&file)?)?;
-    let nanos = report["summary"]["elapsed_ns"].as_f64().ok_or("no time")?;
-    Ok(Some(nanos / 1e3))
+    command.args(["repeat", "-q", "-n", &runs.to_string(), "--json", "--"]);
+    command.args(["run", "-q", "-c", &CPU.to_string(), "--source", source]);
+    command.args(line.split(' ')).stderr(Stdio::null());
+    let output = command.output()?;
+    if output.status.success() { times(&output.stdout) } else { Ok(Vec::new()) }
 }
 
 fn middle(mut values: Vec<f64>) -> f64 {

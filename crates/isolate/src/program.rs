@@ -70,8 +70,9 @@ impl Program {
         let (reports, reporting) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reports, true)?;
         let (parent, report_to) = (std::process::id(), reporting.as_raw_fd());
+        let first = Launch::before_another(cpus, fifo)?;
         let launch = Launch::of(command, cpus, fifo)?;
-        let begin = move || supervise(&launch, parent, report_to);
+        let begin = move || supervise(&first, &launch, parent, report_to);
         // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
         // allocated.
         unsafe { command.pre_exec(begin) };

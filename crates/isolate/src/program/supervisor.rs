@@ -26,6 +26,8 @@ use crate::thread::{MASK_WORDS, affinity_into, set_fifo};
 pub(crate) const END: libc::c_int = libc::SIGPWR;
 /// The signal to exit without killing descendants.
 pub(crate) const LEAVE: libc::c_int = libc::SIGSTKFLT;
+/// How long the program without effects may take that is run first.
+static WARM_UP: libc::timespec = libc::timespec { tv_sec: 1, tv_nsec: 0 };
 /// The interval between two attempts to kill all children.
 const RETRY_INTERVAL: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Processes that may not be killed are not waited for: the number of consecutive attempts without
@@ -72,11 +74,12 @@ impl Report {
 
 /// Makes the calling process a supervisor, which gets `END` when its parent ends, starts the program,
 /// which is killed when the supervisor ends, and supervises it until a signal ends the supervisor.
-/// Async-signal-safe.
+/// `first` is run before it. Async-signal-safe.
 ///
 /// # Errors
 /// Those of [`Launch::start`]. If the program was started, this does not return.
 pub(crate) fn supervise(
+    first: &Launch,
     launch: &Launch,
     parent: u32,
     report_to: libc::c_int,
@@ -87,13 +90,31 @@ pub(crate) fn supervise(
     // If SIGCHLD is ignored, children cannot be waited for.
     // SAFETY: takes numbers only, and no handler is given.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    let launched = launch.start(&block()?)?;
+    let signals = block()?;
+    warm_up(first, &signals);
+    let launched = launch.start(&signals)?;
     outrank();
     // Inherited descriptors would keep locks and pipes open after the parent has ended.
     close_all_but(report_to);
     // SAFETY: the name is short, NUL-terminated, and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
     until_signalled(Watched::new(launched), pid_of(parent), report_to)
+}
+
+/// Runs a program without effects, which is killed if it does not end. Without it, the other one is the first.
+fn warm_up(first: &Launch, signals: &libc::sigset_t) {
+    let Ok(Launched { pid, .. }) = first.start(signals) else { return };
+    let mut ended = MaybeUninit::uninit();
+    // SAFETY: the sets and the time outlive the calls, of which the first initializes the set; the others
+    // take numbers, and pointers to nothing. The PID is that of a child that was not waited for.
+    unsafe {
+        libc::sigemptyset(ended.as_mut_ptr());
+        libc::sigaddset(ended.as_mut_ptr(), libc::SIGCHLD);
+        if libc::sigtimedwait(ended.as_ptr(), ptr::null_mut(), &raw const WARM_UP) < 0 {
+            libc::kill(pid, libc::SIGKILL);
+        }
+        libc::waitpid(pid, ptr::null_mut(), 0);
+    }
 }
 
 /// Raises the priority of this process, which has no other children to inherit it: it reads the clock
