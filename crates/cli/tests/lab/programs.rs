@@ -172,7 +172,7 @@ fn services_and_files() {
 /// A program that fails: its name, the keys of its row, the reason, and the end of its output.
 const FAILURES: [(&str, &str, &str, &str); 9] = [
     ("crash", "", "was killed by signal 11", "to do: crash"),
-    ("wait", "", "did not end in 0.3 s of guest time", "to do: wait"),
+    ("wait", "", "did not end in 0.3 s of guest time", "to do: wait; hint: --limit 10m"),
     ("bomb", "", "did not end in 0.3 s of guest time", "to do: bomb"),
     ("memory", "", "the guest ran out of memory", "to do: memory"),
     ("output", "", "wrote more than 64 MiB to standard output", "bytes omitted"),

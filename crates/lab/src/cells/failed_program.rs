@@ -10,6 +10,10 @@ const NAME_PROGRAMS: &str = "; hint: programs that the command starts are copied
     (without --no-observe; `observe = true` in an experiment), or if they are named (--program, or \
     `programs`)";
 
+/// The hint for a program that needs more time.
+const ALLOW_MORE: &str =
+    "; hint: --limit 10m (`limit` in an experiment) allows more time";
+
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedProgram {
@@ -28,6 +32,7 @@ impl FailedProgram {
         let mut lines = outputs.iter().filter_map(|(_, output)| last_line(&output.text));
         let hint = match series.ended {
             Some(Ended::Exited(NOT_FOUND)) => NAME_PROGRAMS,
+            None if series.elapsed_ns >= spec.limit_ns => ALLOW_MORE,
             _ => "",
         };
         let why = match lines.next_back() {
