@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ::lab::{CellObserver, Progress};
+use kernels::BuildSpec;
 use recording::{Cell, Ending};
 
 use crate::printing::say;
@@ -51,7 +52,9 @@ impl CellObserver for Watcher {
                 Ending::Done(_) => "done",
                 Ending::Lost { .. } => "lost",
             };
-            log.ended = Some(format!("{} on {}: {how}; ", cell.name, cell.asked));
+            let kernel = BuildSpec::label_of(&cell.asked);
+            let kernel = kernel.as_ref().unwrap_or(&cell.asked);
+            log.ended = Some(format!("{} on {kernel}: {how}; ", cell.name));
         }
     }
 
