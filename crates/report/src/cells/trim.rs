@@ -30,8 +30,8 @@ fn sections_of(trim: &Trim) -> Document {
     let legend = "The base's numbers, and differences to them: kernel instructions of a tick, those of \
                   all calls, of a program's unit of work; \"image\": its compressed size.";
     let more = "Of ticks the number is the median, of calls the sum of the medians, of programs the \
-                instructions of the guest. Small differences of a workload with several processes can \
-                also come from another order of events.";
+                instructions of the guest. \"none > 3 %\": no difference larger than 3 %; smaller ones can \
+                come from another order of events.";
     let title = text!("Each step alone, compared with {}", Text::name(&trim.base.kernel));
     let table = steps_table(trim, alone, values).legend(legend);
     let together = (trim.steps.len() > 1).then(|| {
@@ -87,10 +87,20 @@ fn calls(kernel: &TrimKernel, is_base: bool) -> Line {
     all.into_iter().flat_map(|value| &value.calls).map(call).collect()
 }
 
-/// A difference, with that in percent as its end.
+/// A difference, with that in percent as its end, or that there is none.
 fn change(value: &TrimValue) -> Cell {
-    let percent = number::any(value.difference_ppm.map(number::change));
-    Cell::from(difference(value)).tail(format!(" ({percent})"))
+    match value.none_above_ppm {
+        Some(_) => percent(value).into(),
+        None => Cell::from(difference(value)).tail(format!(" ({})", percent(value))),
+    }
+}
+
+/// A difference in percent, or the largest that there may be.
+fn percent(value: &TrimValue) -> Text {
+    match value.none_above_ppm {
+        Some(most) => text!("none > {}", number::share(most)),
+        None => number::any(value.difference_ppm.map(number::change)),
+    }
 }
 
 fn difference(value: &TrimValue) -> Text {
@@ -139,9 +149,8 @@ fn effect(step: &TrimResult) -> Text {
         value.gain_ppm().is_some_and(|gain| gain.get() * sign >= LISTED.get())
     };
     let words = |value: &TrimValue, word: &str| {
-        let percent = number::any(value.difference_ppm.map(number::change));
         let cell = Text::name(&value.cell);
-        text!("{}: {} {} ({}).", word, cell, difference(value), percent)
+        text!("{}: {} {} ({}).", word, cell, difference(value), percent(value))
     };
     let best = step.best().filter(|value| listed(value, 1.0));
     let worst = step.worst().filter(|value| listed(value, -1.0));
@@ -161,7 +170,6 @@ fn effect(step: &TrimResult) -> Text {
 fn verdict(trim: &Trim) -> Text {
     let Some(last) = trim.steps.last() else { return Text::default() };
     let words = |value: &TrimValue| {
-        let percent = number::any(value.difference_ppm.map(number::change));
         let kind = match value.better {
             Better::Less | Better::Neither => "",
             Better::More => " (more is better)",
@@ -173,7 +181,7 @@ fn verdict(trim: &Trim) -> Text {
                 number::ratio(trim.old_claim_ppm)
             )
         });
-        text!("{} {}{}{}", Text::name(&value.cell), percent, kind, throughput)
+        text!("{} {}{}{}", Text::name(&value.cell), percent(value), kind, throughput)
     };
     let found = Text::join(last.cumulated.values.iter().flatten().map(words), "; ");
     match found.is_empty() {

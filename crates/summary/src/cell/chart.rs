@@ -43,8 +43,8 @@ pub struct ChartBar<'a> {
     pub range: Option<[f64; 2]>,
     /// Whether these are of variations.
     pub is_varied: bool,
-    /// The difference from the first cell of the panel, relative to it; `None` for that cell, and
-    /// if one of the values is unknown or the first is zero.
+    /// The difference from the first cell of the panel, relative to it; `None` for that cell, if one of
+    /// the values is unknown or the first is zero, and if variations do not show that there is one.
     pub difference: Option<Ppm>,
     /// Whether all repeats were lost.
     pub is_lost: bool,
@@ -101,13 +101,27 @@ impl<'a> ChartPanel<'a> {
                 }
             })
             .collect();
-        let first = bars.first().and_then(|bar| bar.value);
-        for bar in bars.iter_mut().skip(1) {
-            let both = bar.value.zip(first);
-            bar.difference = both.and_then(|(value, base)| relative(value, base));
+        if let Some((first, others)) = bars.split_first_mut() {
+            for bar in others {
+                bar.difference = bar.difference_from(first);
+            }
         }
         let largest = bars.iter().filter_map(|bar| bar.value).max_by(f64::total_cmp)?;
         Some(Self { name, bars, largest })
+    }
+}
+
+impl ChartBar<'_> {
+    fn difference_from(&self, first: &Self) -> Option<Ppm> {
+        let (value, base) = self.value.zip(first.value)?;
+        let within = self.within().hypot(first.within());
+        ((value - base).abs() >= within).then(|| relative(value, base))?
+    }
+
+    /// Half of the interval of the mean of variations; zero without any.
+    fn within(&self) -> f64 {
+        let range = self.range.filter(|_| self.is_varied);
+        range.map_or(0.0, |[low, high]| (high - low) / 2.0)
     }
 }
 

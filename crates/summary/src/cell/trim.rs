@@ -2,35 +2,18 @@
 //! cell, compared with the base, and the size of the image.
 //!
 //! The numbers are metrics (`crate::metrics`), one for each kind of measurement; of system calls the
-//! sum of the medians. A single number of a workload with several processes can also change because
-//! they run in another order.
+//! sum of the medians. A number of cells with variations has changed only if that is more than the
+//! variations do.
+
+mod number;
 
 use recording::Cell;
 use serde::Serialize;
 use stats::{Better, Unit, relative};
 use units::Ppm;
 
-use crate::cell::CellSummary;
-use crate::cell::variation::metrics_of;
-use crate::metrics::definition::Metric;
+use crate::cell::trim::number::{Number, numbers};
 
-/// The metrics that are compared, the first that a cell has.
-const COMPARED: [&str; 8] = [
-    "tick_kernel_instructions",
-    "idle_instructions_hz",
-    "unit_instructions",
-    "guest_instructions",
-    "nohz_entry_instructions",
-    "slice_ns_mean",
-    "noise_ppm",
-    "late_ns_p50",
-];
-/// The sum of all calls, each once.
-const CALLS: &str = "calls_instructions";
-/// What its parts end with.
-const CALL: &str = "_instructions";
-/// The throughput of a program.
-const THROUGHPUT: &str = "units_hz";
 /// The gain in throughput that a blog post of 2013 claims for a trimmed kernel, at most.
 const OLD_CLAIM: Ppm = Ppm::new(200_000.0);
 
@@ -108,6 +91,10 @@ pub struct TrimValue {
     pub difference: f64,
     /// The same in parts of the base's value; null if that is 0.
     pub difference_ppm: Option<Ppm>,
+    /// The largest difference that there may be, in parts of the base's value, if the cells have
+    /// variations that show none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub none_above_ppm: Option<Ppm>,
     /// The difference of a program's throughput in parts of the base's; null if it has none.
     pub throughput_ppm: Option<Ppm>,
     /// The calls that the sum consists of; empty for other metrics.
@@ -134,9 +121,12 @@ pub struct TrimCall {
 
 impl TrimValue {
     /// By how much it is better than the base's, in parts of that; negative if it is worse; `None` if
-    /// no value is better.
+    /// no value is better. Zero if the variations show no difference.
     pub fn gain_ppm(&self) -> Option<Ppm> {
-        let difference = self.difference_ppm?.get();
+        let difference = match self.none_above_ppm {
+            Some(_) => 0.0,
+            None => self.difference_ppm?.get(),
+        };
         match self.better {
             Better::Less => Some(Ppm::new(-difference)),
             Better::More => Some(Ppm::new(difference)),
@@ -160,18 +150,6 @@ impl TrimResult {
         let values = self.alone.values.iter().flatten();
         values.filter_map(|value| Some((value.gain_ppm()?.get(), value)))
     }
-}
-
-/// A number of a cell.
-#[derive(Debug, Clone, PartialEq)]
-struct Number {
-    cell: String,
-    metric: String,
-    value: f64,
-    throughput: Option<f64>,
-    calls: Vec<(String, f64)>,
-    unit: Unit,
-    better: Better,
 }
 
 impl Trim {
@@ -222,12 +200,17 @@ impl TrimKernel {
 
 impl TrimValue {
     fn of(own: &Number, base: &Number) -> Self {
+        let difference = own.value - base.value;
+        let within = own.within.hypot(base.within);
+        let none_above = (difference.abs() < within).then(|| difference.abs() + within);
         Self {
             cell: own.cell.clone(),
             metric: own.metric.clone(),
             value: own.value,
-            difference: own.value - base.value,
+            difference,
             difference_ppm: relative(own.value, base.value),
+            none_above_ppm: none_above
+                .and_then(|most| relative(base.value + most, base.value)),
             throughput_ppm: own
                 .throughput
                 .zip(base.throughput)
@@ -246,48 +229,26 @@ impl TrimCall {
     }
 }
 
-/// The numbers of all cells of a kernel, without repeats.
-fn numbers(cells: &[Cell], kernel: &str) -> Vec<Number> {
-    let own = cells.iter().filter(|cell| cell.asked == kernel && cell.repeat == 1);
-    own.filter_map(number).collect()
-}
-
-/// The number of a cell; `None` if it is lost, or has none of the metrics.
-fn number(cell: &Cell) -> Option<Number> {
-    let summary = CellSummary::of(cell)?;
-    let metrics = metrics_of(cell);
-    let named = |key: &str| metrics.iter().find(|metric| metric.key == key);
-    let number = |key: &str, value, unit, better| Number {
-        cell: cell.name.clone(),
-        metric: key.to_owned(),
-        value,
-        throughput: named(THROUGHPUT).map(|metric| metric.value),
-        calls: Vec::new(),
-        unit,
-        better,
-    };
-    if matches!(summary, CellSummary::CallCosts(_)) {
-        let call = |metric: &Metric| {
-            Some((metric.key.strip_suffix(CALL)?.to_owned(), metric.value))
-        };
-        let calls: Vec<(String, f64)> = metrics.iter().filter_map(call).collect();
-        let sum = calls.iter().map(|(_, value)| value).sum();
-        let sum = number(CALLS, sum, Unit::Instructions, Better::Less);
-        return Some(Number { calls, ..sum });
-    }
-    let metric = COMPARED.iter().find_map(|key| named(key))?;
-    Some(number(&metric.key, metric.value, metric.about.unit, metric.about.better))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn value(metric: &str, own: f64, base: f64, better: Better) -> TrimValue {
+        varied(metric, own, base, better, 0.0)
+    }
+
+    fn varied(
+        metric: &str,
+        own: f64,
+        base: f64,
+        better: Better,
+        within: f64,
+    ) -> TrimValue {
         let of = |value, throughput| Number {
             cell: "web nginx-2k".to_owned(),
             metric: metric.to_owned(),
             value,
+            within,
             throughput: Some(throughput),
             calls: vec![("getpid".to_owned(), value / 2.0), ("fork".to_owned(), 7.0)],
             unit: Unit::Instructions,
@@ -325,6 +286,20 @@ mod tests {
         assert_eq!(calls, [-50.0, 0.0]);
         let zero = value("noise_ppm", 5.0, 0.0, Better::Less);
         assert_eq!((zero.difference_ppm, zero.gain_ppm()), (None, None));
+    }
+
+    /// Check that a difference is a gain only if it is more than both ± together, 7.07 here.
+    #[test]
+    fn within_variations() {
+        let of = |own| varied("unit_instructions", own, 1000.0, Better::Less, 5.0);
+        let [unclear, clear] = [993.0, 992.9].map(of);
+        assert_eq!(
+            (clear.none_above_ppm, unclear.gain_ppm()),
+            (None, Some(Ppm::new(0.0)))
+        );
+        assert!(clear.gain_ppm() > Some(Ppm::new(7000.0)));
+        let most = unclear.none_above_ppm.unwrap().get();
+        assert!((most - 14_071.1).abs() < 0.1, "{most}");
     }
 
     /// Check which values are the best and the worst: those with a direction, by share of the base.
