@@ -1,5 +1,5 @@
 //! Messages and progress of the lab on standard error: one line that is replaced, if that is a terminal;
-//! otherwise a line for each cell that has run, and one after half a minute without any.
+//! otherwise each message, a line for each cell that has run, and one after half a minute without any.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,13 @@ impl Watcher {
 
 impl CellObserver for Watcher {
     fn say(&mut self, text: &str) {
-        self.line.say(text);
+        match &mut self.log {
+            Some(log) => {
+                say(text);
+                log.last = Instant::now();
+            }
+            None => self.line.say(text),
+        }
     }
 
     fn ended(&mut self, cell: &Cell) {

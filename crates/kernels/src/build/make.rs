@@ -32,7 +32,7 @@ pub(crate) const CPU_TIME: &str = "noisefloor-cpu-ms";
 /// The interval at which a stop is noticed.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// The time until the first report of progress, and the largest interval, up to which it then doubles.
-const REPORTS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(60));
+const REPORTS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
 /// How long make may take to remove unfinished files.
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest error that is quoted, in characters.
