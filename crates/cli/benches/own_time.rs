@@ -22,7 +22,7 @@ const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
 const CPU: usize = 1;
 const SOURCES: [&str; 2] = ["proc", "bpf"];
 /// How often each has its turn.
-const TURNS: usize = 5;
+const TURNS: usize = 20;
 /// The smallest limit, in microseconds.
 const LEAST: f64 = 30.0;
 
@@ -49,10 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let spin = format!("{} --spin", std::env::current_exe()?.display());
     println!("median run times beside those of hyperfine -N, in us; parts of the limit");
     for (name, line, runs) in [
-        ("true", "true", 50),
-        ("gzip", &gzip, 50),
-        ("sleep 0.1", "sleep 0.1", 5),
-        ("spin 1 s", &spin, 2),
+        ("true", "true", 15),
+        ("gzip", &gzip, 15),
+        ("sleep 0.1", "sleep 0.1", 2),
+        ("spin 1 s", &spin, 1),
     ] {
         compare(name, line, runs)?;
     }
