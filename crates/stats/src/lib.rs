@@ -60,4 +60,4 @@ pub use stationary::pattern::{ModeOrder, Pattern};
 pub use stationary::{FALSE_PATTERNS, pattern};
 pub use unit::{Better, Unit};
 pub use values::Spread;
-pub use variations::VariedMean;
+pub use variations::{VariedMean, none_above_ppm};

@@ -85,6 +85,13 @@ impl VariedMean {
     }
 }
 
+/// The largest difference that there may be, in parts of the base, if the variations show none: the larger
+/// end of its interval. `within` is the ± of the difference.
+pub fn none_above_ppm(base: f64, other: f64, within: f64) -> Option<Ppm> {
+    let difference = (other - base).abs();
+    (difference <= within).then(|| relative(base + difference + within, base))?
+}
+
 /// Half of the interval for the mean of as many other values, in standard deviations; that part of such
 /// means is outside of it.
 fn factor(count: usize, outside: f64) -> Option<f64> {

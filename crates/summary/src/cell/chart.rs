@@ -2,7 +2,7 @@
 
 use itertools::Itertools;
 use recording::{Cell, Ending};
-use stats::{VariedMean, relative};
+use stats::{VariedMean, none_above_ppm, relative};
 use units::Ppm;
 
 use crate::cell::variation::metrics_of;
@@ -115,7 +115,8 @@ impl ChartBar<'_> {
     fn difference_from(&self, first: &Self) -> Option<Ppm> {
         let (value, base) = self.value.zip(first.value)?;
         let within = self.within().hypot(first.within());
-        ((value - base).abs() >= within).then(|| relative(value, base))?
+        let is_none = within > 0.0 && none_above_ppm(base, value, within).is_some();
+        (!is_none).then(|| relative(value, base))?
     }
 
     /// Half of the interval of the mean of variations; zero without any.

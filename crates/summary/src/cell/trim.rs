@@ -9,7 +9,7 @@ mod number;
 
 use recording::Cell;
 use serde::Serialize;
-use stats::{Better, Unit, relative};
+use stats::{Better, Unit, none_above_ppm, relative};
 use units::Ppm;
 
 use crate::cell::trim::number::{Number, numbers};
@@ -200,17 +200,16 @@ impl TrimKernel {
 
 impl TrimValue {
     fn of(own: &Number, base: &Number) -> Self {
-        let difference = own.value - base.value;
         let within = own.within.hypot(base.within);
-        let none_above = (difference.abs() < within).then(|| difference.abs() + within);
+        let varied = Some(within).filter(|within| *within > 0.0);
         Self {
             cell: own.cell.clone(),
             metric: own.metric.clone(),
             value: own.value,
-            difference,
+            difference: own.value - base.value,
             difference_ppm: relative(own.value, base.value),
-            none_above_ppm: none_above
-                .and_then(|most| relative(base.value + most, base.value)),
+            none_above_ppm: varied
+                .and_then(|within| none_above_ppm(base.value, own.value, within)),
             throughput_ppm: own
                 .throughput
                 .zip(base.throughput)

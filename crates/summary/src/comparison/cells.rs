@@ -3,7 +3,7 @@
 
 use recording::Cell;
 use serde::Serialize;
-use stats::relative;
+use stats::{none_above_ppm, relative};
 use units::Ppm;
 
 use crate::cell::variation::metrics_of;
@@ -79,17 +79,15 @@ impl CellDifference {
             (true, [base, other]) => base.hypot(other),
             (false, [base, other]) => base.max(other),
         };
-        let none_above =
-            both.filter(|(base, other)| is_varied && (other - base).abs() <= tolerance);
+        let varied = both.filter(|_| is_varied);
         Self {
             metric: key.to_owned(),
             values,
             difference: both.map(|(base, other)| other - base),
             difference_ppm: both.and_then(|(base, other)| relative(other, base)),
             tolerance,
-            none_above_ppm: none_above.and_then(|(base, other)| {
-                relative(base + (other - base).abs() + tolerance, base)
-            }),
+            none_above_ppm: varied
+                .and_then(|(base, other)| none_above_ppm(base, other, tolerance)),
         }
     }
 }

@@ -29,17 +29,16 @@ pub(crate) fn rates(cost: &IdleCost) -> Rates {
     // One interrupt at each edge of each interval: /proc is read just before and just after.
     let edges = PerSecond::of(cost.intervals.saturating_mul(2), cost.idle_ns);
     let edges = edges.map_or(0.0, PerSecond::get);
-    let off = |deviation| sum(&cost.cpus, deviation).map_or(0.0, |(off, _)| off * RARE);
+    let off = |deviation| sum(&cost.cpus, deviation).map(|(off, _)| off * RARE);
+    let instructions_off = off(|cpu| cpu.instructions_hz_deviation).unwrap_or(0.0);
     [
         within(
             sum(&cost.cpus, |cpu| cpu.instructions_hz),
-            Some(
-                off(|cpu| cpu.instructions_hz_deviation).max(rare_instructions_hz(cost)),
-            ),
+            Some(instructions_off.max(rare_instructions_hz(cost))),
         ),
         within(
             sum(&cost.cpus, |cpu| cpu.timer_hz),
-            Some(off(|cpu| cpu.timer_hz_deviation) + edges),
+            off(|cpu| cpu.timer_hz_deviation).map(|off| off + edges),
         ),
     ]
 }
@@ -49,8 +48,8 @@ fn rare_instructions_hz(cost: &IdleCost) -> f64 {
     let entries = cost.cpus.iter().map(|cpu| cpu.timer_entries).sum();
     let all: u64 = cost.cpus.iter().map(|cpu| cpu.instructions.get()).sum();
     let each = if entries == 0 { INTERRUPTION } else { all as f64 / entries as f64 };
-    let seconds = cost.idle_ns.get() as f64 / 1e9;
-    if seconds == 0.0 { 0.0 } else { events(entries) * each / seconds }
+    let once = PerSecond::of(1, cost.idle_ns).map_or(0.0, PerSecond::get);
+    events(entries) * each * once
 }
 
 /// The rate of all CPUs together; unknown if one of them is.

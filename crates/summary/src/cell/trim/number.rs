@@ -24,6 +24,7 @@ const CALLS: &str = "calls_instructions";
 const CALL: &str = "_instructions";
 /// The throughput of a program.
 const THROUGHPUT: &str = "units_hz";
+
 /// A number of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Number {
