@@ -5,6 +5,7 @@ pub(crate) mod symbols;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use facts::{Interrupts, Root, Softirqs};
 use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
@@ -134,11 +135,24 @@ fn functions<'a>(records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, Str
 
 /// Inserts the names; of several names of one address, the last.
 fn name_functions(functions: &mut BTreeMap<u64, String>) {
-    let mut unnamed = functions.len();
-    let _ = each_symbol(|address, name| match functions.get_mut(&address) {
+    // The kernel's own functions stay where they are. To read the symbols again for each of several
+    // measurements would take milliseconds between them, and the caches from what is measured.
+    static KNOWN: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (address, name) in functions.iter_mut() {
+        *name = known.get(address).cloned().unwrap_or_default();
+    }
+    let mut unnamed = functions.values().filter(|name| name.is_empty()).count();
+    if unnamed == 0 {
+        return;
+    }
+    let _ = each_symbol(|symbol| match functions.get_mut(&symbol.address) {
         Some(slot) => {
             unnamed -= usize::from(slot.is_empty());
-            *slot = String::from_utf8_lossy(name).into_owned();
+            *slot = String::from_utf8_lossy(symbol.name).into_owned();
+            if !symbol.is_of_module {
+                known.insert(symbol.address, slot.clone());
+            }
             ControlFlow::Continue(())
         }
         None if unnamed == 0 => ControlFlow::Break(()),

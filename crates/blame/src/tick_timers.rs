@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use facts::Facts;
 
-use crate::names::symbols::each_symbol;
+use crate::names::symbols::{Symbol, each_symbol};
 
 /// The tick's function: before and since Linux 6.8 (`kernel/time/tick-sched.c`). The first existing
 /// one counts: before 6.9 the last one is not a timer's.
@@ -29,7 +29,7 @@ pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
     }
     if TICK_TIMERS.get().is_none() {
         let mut timers = Timers::default();
-        each_symbol(|address, name| timers.take(address, name))?;
+        each_symbol(|symbol| timers.take(symbol))?;
         let _ = TICK_TIMERS.set(timers.found()?);
     }
     TICK_TIMERS.get().copied()
@@ -44,12 +44,12 @@ struct Timers {
 
 impl Timers {
     /// Handles a symbol. Which of the tick's functions exist is known only after the last one.
-    fn take(&mut self, address: u64, name: &[u8]) -> ControlFlow<()> {
-        let name = bare(name);
+    fn take(&mut self, symbol: &Symbol<'_>) -> ControlFlow<()> {
+        let name = bare(symbol.name);
         if let Some(place) = TICK.iter().position(|tick| *tick == name) {
-            self.ticks[place] = address;
+            self.ticks[place] = symbol.address;
         } else if name == HRTICK {
-            self.between = address;
+            self.between = symbol.address;
         }
         ControlFlow::Continue(())
     }
@@ -72,7 +72,7 @@ mod tests {
 
     fn found(text: &str) -> Option<[u64; 2]> {
         let mut timers = Timers::default();
-        visit_lines(text.as_bytes(), |address, name| timers.take(address, name))?;
+        visit_lines(text.as_bytes(), |symbol| timers.take(symbol))?;
         timers.found()
     }
 

@@ -14,10 +14,32 @@ const FILE: &str = "/proc/kallsyms";
 /// The kernel returns at most a page per read; longer reads are fewer calls.
 const CAPACITY: usize = 64 << 10;
 
-/// Calls `visit` with the address and the name of each symbol of this machine, until it breaks;
-/// `None` if the file cannot be read.
+/// A symbol.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Symbol<'a> {
+    pub(crate) address: u64,
+    pub(crate) name: &'a [u8],
+    /// Whether it is that of a module, in whose place another one may be loaded later.
+    pub(crate) is_of_module: bool,
+}
+
+impl<'a> Symbol<'a> {
+    /// A line; `None` if it is invalid.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let address_end = line.iter().position(|byte| *byte == b' ')?;
+        let (address, rest) = line.split_at(address_end);
+        // A space, the type, and a space.
+        let rest = rest.get(3..)?;
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let (name, module) = rest.split_at(end);
+        let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+        Some(Self { address, name, is_of_module: module.contains(&b'[') })
+    }
+}
+
+/// Calls `visit` with each symbol of this machine, until it breaks; `None` if the file cannot be read.
 pub(crate) fn each_symbol(
-    visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+    visit: impl FnMut(&Symbol<'_>) -> ControlFlow<()>,
 ) -> Option<()> {
     visit_lines(BufReader::with_capacity(CAPACITY, File::open(FILE).ok()?), visit)
 }
@@ -25,12 +47,12 @@ pub(crate) fn each_symbol(
 /// The same for any text; invalid lines are skipped.
 pub(crate) fn visit_lines(
     mut lines: impl BufRead,
-    mut visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+    mut visit: impl FnMut(&Symbol<'_>) -> ControlFlow<()>,
 ) -> Option<()> {
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {
-        if let Some((address, name)) = symbol(&line)
-            && visit(address, name).is_break()
+        if let Some(symbol) = Symbol::parse(&line)
+            && visit(&symbol).is_break()
         {
             break;
         }
@@ -39,25 +61,16 @@ pub(crate) fn visit_lines(
     Some(())
 }
 
-fn symbol(line: &[u8]) -> Option<(u64, &[u8])> {
-    let address_end = line.iter().position(|byte| *byte == b' ')?;
-    let (address, rest) = line.split_at(address_end);
-    // A space, the type, and a space.
-    let name = rest.get(3..)?;
-    let end = name.iter().position(u8::is_ascii_whitespace).unwrap_or(name.len());
-    let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
-    Some((address, &name[..end]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Vec<(u64, String)> {
+    fn all(text: &str) -> Vec<(u64, String, bool)> {
         let mut all = Vec::new();
-        let visit = |address, name: &[u8]| {
-            all.push((address, String::from_utf8(name.to_vec()).unwrap()));
-            if name == b"last" {
+        let visit = |symbol: &Symbol<'_>| {
+            let name = String::from_utf8(symbol.name.to_vec()).unwrap();
+            all.push((symbol.address, name, symbol.is_of_module));
+            if symbol.name == b"last" {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -75,11 +88,12 @@ mod tests {
             nonsense\n\nffffffff8100000g T no_digit\nffffffffc0000010 t run\t[ext4]\n\
             ffffffff81000010 T last\nffffffff81000020 T never\n";
         let expected = [
-            (0, "fixed_percpu_data"),
-            (0xffff_ffff_8100_0000, "_text"),
-            (0xffff_ffff_c000_0010, "run"),
-            (0xffff_ffff_8100_0010, "last"),
+            (0, "fixed_percpu_data", false),
+            (0xffff_ffff_8100_0000, "_text", false),
+            (0xffff_ffff_c000_0010, "run", true),
+            (0xffff_ffff_8100_0010, "last", false),
         ];
-        assert_eq!(all(text), expected.map(|(address, name)| (address, name.to_owned())));
+        let expected = expected.map(|(at, name, module)| (at, name.to_owned(), module));
+        assert_eq!(all(text), expected);
     }
 }
