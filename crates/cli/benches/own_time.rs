@@ -4,7 +4,7 @@
 //! Both are real-time tasks if that is permitted, so that other tasks do not disturb them, and run each
 //! program a few times on the same CPU, in turns. The limit is 3 % of its time, or 30 us if that is more.
 //! hyperfine's time also has what it does between its first look at the clock and the program's exec (it
-//! opens `/dev/null`, and calls `posix_spawn(3)`), and from the program's end to its second look.
+//! opens `/dev/null`, and searches `PATH`), and from the program's end to its second look.
 
 use std::error::Error;
 use std::fs;

@@ -9,9 +9,11 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::mem::zeroed;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use units::CpuSet;
 
 use crate::program::supervisor::{checked, end_with};
@@ -101,7 +103,7 @@ impl Launch {
         let program = command.get_program();
         let arguments = [program].into_iter().chain(command.get_args());
         Ok(Self {
-            file: c_string(program)?,
+            file: c_string(&found(program))?,
             arguments: Strings::of(arguments.map(OsStr::to_owned))?,
             environment: Strings::of(environment(command))?,
             affinity: PreparedAffinity::of(cpus),
@@ -152,6 +154,21 @@ impl Launch {
             error => Err(io::Error::from_raw_os_error(error)),
         }
     }
+}
+
+/// The file of a program without a folder, if `PATH` has one: its run time does not include the search.
+fn found(program: &OsStr) -> OsString {
+    let folders = match program.as_bytes().contains(&b'/') {
+        true => OsString::new(),
+        false => std::env::var_os("PATH").unwrap_or_default(),
+    };
+    let is_program = |file: &PathBuf| {
+        let is_executable =
+            accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+        is_executable && file.is_file()
+    };
+    let mut files = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    files.find(is_program).map_or_else(|| program.to_owned(), OsString::from)
 }
 
 /// The environment of a command: that of this process, with its changes. `Command::env_clear` cannot be
@@ -221,6 +238,17 @@ pub(crate) fn monotonic() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that a program is found where a shell finds it, and that other names stay as they are.
+    #[test]
+    fn files() {
+        let shell = found(OsStr::new("sh"));
+        let expected = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();
+        assert_eq!(format!("{}\n", shell.display()).as_bytes(), expected.stdout);
+        for name in ["./sh", "/", "", "noisefloor/", "no-such-program"] {
+            assert_eq!(found(OsStr::new(name)), name);
+        }
+    }
 
     /// Check that variables of a command are added, replaced and removed.
     #[test]
