@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recording::{
-    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, NoiseSeries, Recording,
-    RunSeries, Source, Steal, TicksSeries,
+    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, LatencySeries,
+    NoiseSeries, Recording, RunSeries, Source, Steal, TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span, chain};
 
@@ -15,6 +15,7 @@ use crate::join::edges::TypicalEdges;
 use crate::join::layers::{Piece, innermost};
 use crate::join::steal::common;
 use crate::join::{Joined, join, within};
+use crate::late_wakeups::{causes, wakeups};
 use crate::level::Level;
 use crate::life::{Life, elsewhere};
 use crate::names::Names;
@@ -66,6 +67,8 @@ impl Events {
             found
         } else if let Body::Ticks { series, .. } = &mut recording.body {
             self.busy(series)
+        } else if let Body::Latency { spec, series } = &mut recording.body {
+            self.late(spec.interval_ns, series)
         } else {
             let noise = recording.body.noise_mut();
             noise.map(|series| self.blame(series, trace)).unwrap_or_default()
@@ -144,6 +147,24 @@ impl Events {
         };
         series.busy = self.lanes.iter().map(busy).collect();
         self.doubts(series.busy.iter().map(|busy| (busy.cpu, busy.blamed.lost)))
+    }
+
+    /// Finds the causes of late wake-ups; returns doubts.
+    fn late(&self, interval: Nanos, series: &mut LatencySeries) -> Vec<Doubt> {
+        series.source = Some(self.source);
+        if self.lanes.is_empty() {
+            return self.untraced_doubt().into_iter().collect();
+        }
+        for cpu in &mut series.cpus {
+            let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu.cpu) else {
+                continue;
+            };
+            let wakeups = wakeups(cpu, series.began_ns, interval);
+            cpu.causes = Some(causes(lane, &self.names, wakeups, cpu.slack_ns));
+        }
+        let lost = series.cpus.iter();
+        let lost = lost.filter_map(|cpu| Some((cpu.cpu, cpu.causes.as_ref()?.lost)));
+        self.doubts(lost)
     }
 
     /// Attributes the gaps of a run; returns doubts. With `trace` the events themselves are stored

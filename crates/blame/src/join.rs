@@ -131,7 +131,7 @@ fn unexplained(
 }
 
 /// The index of the culprit of that kind, which has one name only.
-fn nameless(culprits: &mut Vec<Culprit>, kind: CulpritKind) -> usize {
+pub(crate) fn nameless(culprits: &mut Vec<Culprit>, kind: CulpritKind) -> usize {
     if let Some(place) = culprits.iter().position(|culprit| culprit.kind == kind) {
         return place;
     }

@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod interruptions;
 mod join;
+mod late_wakeups;
 mod level;
 mod life;
 mod names;

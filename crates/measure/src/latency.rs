@@ -4,7 +4,7 @@
 //! own lateness (slack, a CPU that has to leave idle), its interrupt, the wake-up, the context
 //! switch, the return from the kernel, and the reading.
 //!
-//! Cannot see: which of these it was, or which task was running.
+//! Cannot see which of these it was: `blame` divides and attributes it.
 
 pub(crate) mod sleeper;
 pub(crate) mod timers;
@@ -79,6 +79,7 @@ impl RawRun {
             clock_ns: result.clock,
             wakeups: result.wakeups,
             lost: result.lost,
+            causes: None,
             proc: ProcCounts {
                 preempted: result.proc.preempted,
                 waited_ns: result.proc.waited_ns,
@@ -91,7 +92,7 @@ impl RawRun {
                 .unwrap_or_default(),
         };
         let cpus = self.results.into_iter().map(cpu_latency).collect();
-        LatencySeries { began_ns, cpus }
+        LatencySeries { began_ns, source: None, cpus }
     }
 }
 

@@ -17,6 +17,7 @@ mod run;
 mod slices;
 mod ticks;
 mod wakers;
+mod wakeup_causes;
 mod workload;
 
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
@@ -52,6 +53,7 @@ pub use ticks::{
     CpuBusy, CpuTicks, Energy, TickSample, TicksSeries, TicksSpec, ZoneEnergy,
 };
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
+pub use wakeup_causes::{LateWakeup, WakeMoment, WakePart, WakeShare, WakeupCauses};
 pub use workload::{Workload, WorkloadError};
 
 use serde::{Deserialize, Serialize};

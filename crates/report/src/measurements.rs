@@ -40,7 +40,9 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         }
         Body::Noise { spec, series } => noise::noise(spec, series, own!(Noise)),
         Body::Calls { series, .. } => calls::calls(series, own!(Calls)),
-        Body::Latency { spec, .. } => latency::latency(facts, spec, own!(Latency)),
+        Body::Latency { spec, series } => {
+            latency::latency(facts, spec, series.source, own!(Latency))
+        }
         Body::Run { spec, series } => run::run(spec, series, own!(Run)),
         Body::Wakers { spec, .. } => wakers::wakers(spec, own!(Wakers)),
         Body::NohzTest { .. } => nohz::nohz_test(own!(NohzTest)),

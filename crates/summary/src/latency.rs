@@ -11,12 +11,16 @@ use serde::Serialize;
 use stats::{Distribution, Latencies};
 use units::{Cpu, Nanos};
 
+use crate::latency::causes::{WakeCausesSummary, WakeCulprit};
 use crate::latency::idle_states::IdleStateSummary;
 use crate::latency::samples::{Fall, lateness};
 use crate::proc_counts::ProcSummary;
 
+pub(crate) mod cause;
+pub(crate) mod causes;
 pub(crate) mod idle_states;
 pub(crate) mod idle_use;
+pub(crate) mod late_wakeups;
 pub(crate) mod samples;
 
 /// Timer wake-up latency of one CPU.
@@ -38,6 +42,10 @@ pub struct CpuLatencySummary {
     pub clock_ns: Nanos,
     /// The latency of the samples.
     pub late_ns: Distribution<Latencies>,
+    /// What took the time from each expiry to the end of the wake-up; its keys are missing if events were
+    /// not traced.
+    #[serde(flatten)]
+    pub causes: Option<WakeCausesSummary>,
     /// The counters of `/proc` during the measurement.
     pub proc: ProcSummary,
     /// The CPU latency limit in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`] without a limit, null
@@ -60,6 +68,9 @@ pub struct LatencySummary {
     pub priority: Option<u8>,
     /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuLatencySummary>,
+    /// The culprits of all CPUs together, the largest first; missing if events were not traced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<WakeCulprit>,
 }
 
 impl LatencySummary {
@@ -67,12 +78,15 @@ impl LatencySummary {
     pub fn of(spec: &LatencySpec, series: &LatencySeries) -> Self {
         let cpus = series.cpus.iter();
         let cpus = cpus.map(|cpu| CpuLatencySummary::of(spec.interval_ns, cpu));
+        let cpus: Vec<CpuLatencySummary> = cpus.collect();
+        let causes = cpus.iter().filter_map(|cpu| cpu.causes.as_ref());
         Self {
+            culprits: WakeCulprit::together(causes.flat_map(|causes| &causes.culprits)),
             interval_ns: spec.interval_ns,
             timer: spec.timer.name().to_owned(),
             policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
             priority: spec.fifo,
-            cpus: cpus.collect(),
+            cpus,
         }
     }
 
@@ -89,12 +103,13 @@ impl LatencySummary {
             clock_ns: cpu.clock_ns,
             wakeups: cpu.wakeups.get(wakeups.clone()).unwrap_or_default().to_vec(),
             lost: None,
+            causes: None,
             proc: ProcCounts::default(),
             wake_limit_us: None,
             idle_states: Vec::new(),
         };
         let cpus = series.cpus.iter().map(part).collect();
-        Self::of(spec, &LatencySeries { began_ns: series.began_ns, cpus })
+        Self::of(spec, &LatencySeries { cpus, ..*series })
     }
 }
 
@@ -117,6 +132,7 @@ impl CpuLatencySummary {
             slack_ns: input.slack_ns,
             clock_ns: input.clock_ns,
             late_ns: lateness(&falls, lost, samples),
+            causes: WakeCausesSummary::of(interval, input),
             proc: ProcSummary::of(&input.proc),
             wake_limit_us: input.wake_limit_us,
             idle_states: input
@@ -157,6 +173,7 @@ mod tests {
             clock_ns: Nanos::from_nanos(25),
             wakeups: wakeups.iter().map(wakeup).collect(),
             lost,
+            causes: None,
             proc: ProcCounts::default(),
             wake_limit_us: Some(1),
             idle_states: vec![
@@ -175,7 +192,8 @@ mod tests {
             timer: Timer::Timerfd,
             fifo: Some(80),
         };
-        let series = LatencySeries { began_ns: Nanos::ZERO, cpus: vec![cpu] };
+        let series =
+            LatencySeries { began_ns: Nanos::ZERO, source: None, cpus: vec![cpu] };
         LatencySummary::of(&spec, &series)
     }
 

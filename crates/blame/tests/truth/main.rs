@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod injector;
+mod late;
 mod noise;
 mod noise_run;
 mod osnoise;

@@ -1,11 +1,11 @@
 //! `latency`: timer wake-up latency.
 
 use recording::{LatencySpec, Spec};
-use session::{Access, Plan};
+use session::{Access, Plan, Threads, Trace};
 use summary::Limit;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Priority, Where, seconds, span};
+use crate::args::{Output, Priority, SourceOption, Where, seconds, span};
 use crate::isolating::{Free, KeptOff};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -26,6 +26,11 @@ pub(crate) struct LatencyArgs {
     pub(crate) timer: Timer,
     #[command(flatten)]
     pub(crate) priority: Priority,
+    #[command(flatten)]
+    pub(crate) source: SourceOption,
+    /// Do not trace what delays wake-ups; tracing adds a small cost to each event.
+    #[arg(long, conflicts_with = "source")]
+    pub(crate) no_trace: bool,
     /// Largest wake-up latency of any thread, with a unit (100us).
     #[arg(long, value_name = "TIME", value_parser = span)]
     #[arg(help_heading = "Limits (exit code 1 if exceeded)")]
@@ -58,11 +63,19 @@ pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure
     let output = output.beside(files.clone())?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
     let isolation = Some(Free::from(args.kept_off).plan());
-    let plan = Plan { access: Access::Shared, isolation, ..plan };
+    let plan = Plan { access: Access::Shared, isolation, trace: trace(args), ..plan };
     let measured = measuring::measure(plan, output)?;
     let outcome = measuring::finish(&measured, &files, output)?;
     let limit = args.max_late.map(Limit::late);
     Ok(measuring::judge(outcome, &measured, limit.as_slice()))
+}
+
+fn trace(args: &LatencyArgs) -> Trace {
+    let source = args.source.of_recording();
+    match args.no_trace {
+        true => Trace::Nothing,
+        false => Trace::Events { source, threads: Threads::Others, stores: false },
+    }
 }
 
 fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::ProcCounts;
+use crate::blame::Source;
+use crate::kinds::wakeup_causes::WakeupCauses;
 use crate::tuple::tuple_form;
 
 /// The timer that wakes the thread.
@@ -49,6 +51,9 @@ pub struct LatencySpec {
 pub struct LatencySeries {
     /// `CLOCK_MONOTONIC`, the clock of the schedule, at the recording's beginning.
     pub began_ns: Nanos,
+    /// The source of the events that late wake-ups are attributed to; `None` if events were not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The measured values of each CPU, in rising order.
     pub cpus: Vec<CpuLatency>,
 }
@@ -69,6 +74,9 @@ pub struct CpuLatency {
     pub wakeups: Vec<Wakeup>,
     /// The wake-ups that were not stored.
     pub lost: Option<LostWakeups>,
+    /// Their causes; `None` if events were not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<WakeupCauses>,
     /// The `/proc` counters of the CPU during the measurement.
     pub proc: ProcCounts,
     /// The limit on the CPU's resume latency in microseconds (PM QoS); 2,000,000,000 if there was
@@ -141,6 +149,7 @@ mod tests {
         };
         let series = LatencySeries {
             began_ns: Nanos::from_secs(70),
+            source: None,
             cpus: vec![CpuLatency {
                 cpu: Cpu::new(1),
                 first_ns: Nanos::from_micros(1_400),
@@ -155,6 +164,7 @@ mod tests {
                     min_ns: Nanos::from_micros(3),
                     max_ns: Nanos::from_micros(1_000),
                 }),
+                causes: None,
                 proc: ProcCounts::default(),
                 wake_limit_us: Some(0),
                 idle_states: vec![IdleUse {

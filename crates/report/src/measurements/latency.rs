@@ -1,18 +1,20 @@
 //! The report of `latency`: timer wake-up latency by CPU, and below it what a sample includes. Of
 //! many CPUs, only those with the highest latencies are listed.
 
+pub(crate) mod causes;
 pub(crate) mod idle_states;
 
 use std::cmp::Reverse;
 
 use facts::Facts;
-use recording::LatencySpec;
+use recording::{LatencySpec, Source};
 use summary::{CpuLatencySummary, LatencySummary, tick_hz};
 use units::Nanos;
 
 use crate::document::Document;
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
+use crate::measurements::latency::causes::causes;
 use crate::measurements::latency::idle_states::idle_states;
 use crate::measurements::ticks::words::cpus;
 use crate::measurements::worst::Worst;
@@ -29,11 +31,13 @@ const WORST: usize = 16;
 pub(crate) fn latency(
     facts: &Facts,
     spec: &LatencySpec,
+    source: Option<Source>,
     summary: &LatencySummary,
 ) -> Document {
     Document::default()
         .add(title(spec, summary))
         .add(table(summary))
+        .add(causes(source, summary))
         .add_full(MISSED)
         .add_full(slack(spec, summary))
         .add_full(idle_states(facts, summary))
@@ -135,12 +139,23 @@ mod tests {
 
     use crate::example::latency as latency_example;
     use crate::example::{self, GUEST, METAL};
-    use crate::measurements::text_of;
+    use crate::measurements::{recording_document, text_of};
+    use crate::terminal::screen_text;
+    use summary::Summary;
 
     /// Check `latency` of ordinary tasks in a guest.
     #[test]
     fn latency_of_a_guest() {
         assert_snapshot!(text_of(&latency_example::latency(GUEST, 2)));
+    }
+
+    /// Check the causes of late wake-ups on one screen, and all of them.
+    #[test]
+    fn causes_of_late_wakeups() {
+        let recording = latency_example::with_causes(latency_example::latency(METAL, 2));
+        let document = recording_document(&recording, &Summary::of(&recording));
+        assert_snapshot!(screen_text(&document));
+        assert_snapshot!(text_of(&recording));
     }
 
     /// Check `latency` of real-time tasks on many CPUs, with wide numbers.

@@ -1,6 +1,6 @@
 //! The sources of noise (culprits), of all CPUs together and of each.
 
-use recording::{CulpritKind, Source};
+use recording::{CulpritKind, Source, Thread};
 use summary::{CulpritSummary, NoiseSummary, OwnCost};
 
 use crate::document::Document;
@@ -130,8 +130,12 @@ pub(crate) fn named(culprit: &CulpritSummary) -> Cell {
 
 /// The TID and priority of a thread; empty of other culprits.
 pub(crate) fn thread(culprit: &CulpritSummary) -> String {
-    let thread = culprit.thread.as_ref();
-    thread.map_or_else(String::new, |it| format!(" ({}{})", it.tid, class(it.prio)))
+    culprit.thread.as_ref().map_or_else(String::new, thread_words)
+}
+
+/// The TID and priority of a thread: ` (417 rt 99)`.
+pub(crate) fn thread_words(thread: &Thread) -> String {
+    format!(" ({}{})", thread.tid, class(thread.prio))
 }
 
 /// A thread's scheduling class, if not an ordinary one; real-time priorities are as in chrt(1).
@@ -145,10 +149,10 @@ fn class(prio: i32) -> String {
 
 /// Whether it is an interrupt, or work that follows from one.
 pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
-    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Timer, Unexplained};
     match kind {
         Timer | Ipi | Irq | Softirq | Nmi => true,
-        Thread | Steal | Unexplained => false,
+        CulpritKind::Thread | Steal | Unexplained => false,
     }
 }
 
