@@ -1,7 +1,7 @@
-//! `latency` compared with cyclictest (rt-tests), with and without idle states: `sudo cargo bench
-//! -p cli --bench latency`.
+//! `latency` compared with cyclictest (rt-tests), with and without idle states, and with itself while it
+//! traces what delays wake-ups: `sudo cargo bench -p cli --bench latency`.
 //!
-//! Both run in turn on the last CPU, with the same interval and priority, so that drifting machine
+//! Two run in turn on the last CPU, with the same interval and priority, so that drifting machine
 //! speed affects both alike. The medians of samples are compared.
 
 use std::error::Error;
@@ -16,41 +16,60 @@ const TURNS: usize = 75;
 const SECONDS: &str = "1";
 const INTERVAL: &str = "997";
 const PRIORITY: &str = "80";
-/// Largest allowed difference of the medians.
+/// Largest allowed difference of the medians of both programs, and by tracing.
 const LIMIT: f64 = 0.1;
+const TRACING_LIMIT: f64 = 0.02;
+/// Keeps CPUs in their first idle state, as cyclictest does.
+const AWAKE: [&str; 2] = ["--dma-latency", "0"];
+/// Does not trace.
+const UNTRACED: &str = "--no-trace";
+
+/// Runs a round; returns the median lateness in microseconds.
+type Round<'a> = &'a dyn Fn() -> Result<f64, Box<dyn Error>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if Command::new("cyclictest").arg("--help").output().is_err() {
-        println!("skipped: cyclictest (the package rt-tests) is not installed");
-        return Ok(());
-    }
     let cpu = (std::thread::available_parallelism()?.get() - 1).to_string();
     println!("median lateness on CPU {cpu}, µs; {TURNS} turns of {SECONDS} s each");
-    for (name, own, theirs) in [
-        ("first idle state only", &["--dma-latency", "0"][..], &[][..]),
-        ("all idle states", &[], &["--laptop"]),
-    ] {
-        let mut medians = [Vec::new(), Vec::new()];
-        for turn in 0..TURNS {
-            // Each runs first equally often.
-            for side in [turn % 2, 1 - turn % 2] {
-                medians[side].push(match side {
-                    0 => noisefloor(&cpu, own)?,
-                    _ => cyclictest(&cpu, theirs)?,
-                });
-            }
-        }
-        let [own, theirs] = medians.map(|mut side| {
-            side.sort_by(f64::total_cmp);
-            side[TURNS / 2]
-        });
-        let apart = (own / theirs - 1.0).abs();
-        println!(
-            "  {name:<22} {own:>6.1}, cyclictest {theirs:>6.1}: {:+.1} %, {:.2} of the limit",
-            (own / theirs - 1.0) * 1e2,
-            apart / LIMIT
-        );
+    let awake = || noisefloor(&cpu, &[AWAKE[0], AWAKE[1], UNTRACED]);
+    let idle = || noisefloor(&cpu, &[UNTRACED]);
+    if Command::new("cyclictest").arg("--help").output().is_ok() {
+        let theirs = || cyclictest(&cpu, &[]);
+        compare("first idle state only, cyclictest", &awake, &theirs, LIMIT)?;
+        let theirs = || cyclictest(&cpu, &["--laptop"]);
+        compare("all idle states, cyclictest", &idle, &theirs, LIMIT)?;
+    } else {
+        println!("skipped: cyclictest (the package rt-tests) is not installed");
     }
+    let traced = || noisefloor(&cpu, &AWAKE);
+    compare("first idle state only, not traced", &traced, &awake, TRACING_LIMIT)?;
+    let traced = || noisefloor(&cpu, &[]);
+    compare("all idle states, not traced", &traced, &idle, TRACING_LIMIT)
+}
+
+/// Prints the medians of two that run in turn, and their difference as a part of the limit.
+fn compare(
+    name: &str,
+    one: Round<'_>,
+    other: Round<'_>,
+    limit: f64,
+) -> Result<(), Box<dyn Error>> {
+    let mut medians = [Vec::new(), Vec::new()];
+    for turn in 0..TURNS {
+        // Each runs first equally often.
+        for side in [turn % 2, 1 - turn % 2] {
+            medians[side].push(if side == 0 { one()? } else { other()? });
+        }
+    }
+    let [one, other] = medians.map(|mut side| {
+        side.sort_by(f64::total_cmp);
+        side[TURNS / 2]
+    });
+    let apart = one / other - 1.0;
+    println!(
+        "  {one:>6.1}; {name} {other:>6.1}: {:+.1} %, {:.2} of the limit",
+        apart * 1e2,
+        apart.abs() / limit
+    );
     Ok(())
 }
 
