@@ -28,7 +28,7 @@ pub struct Order {
     pub background: Vec<BackgroundLoad>,
     /// The task.
     pub task: Task,
-    /// The event source during the task; only noise, ticks and calls can be traced.
+    /// The event source during the task; only noise, ticks, calls and latency can be traced.
     #[serde(default, rename = "watch", skip_serializing_if = "Option::is_none")]
     pub trace: Option<Source>,
     /// The limit of the answer, in bytes.

@@ -1,7 +1,7 @@
 //! Measurements in a guest while the kernel's events are traced by the source in the order.
 //!
-//! Noise is attributed to the events; of idle CPUs, what ran there is recorded. With calls only the
-//! cost of tracing is measured: their events are dropped.
+//! Noise and late wake-ups are attributed to the events; of idle CPUs, what ran there is recorded. With
+//! calls only the cost of tracing is measured: their events are dropped.
 
 use facts::Facts;
 use recording::{Source, Spec};
@@ -20,16 +20,17 @@ pub(crate) fn prepare(
     spec: &Spec,
     facts: &Facts,
 ) -> Result<Prepared, Error> {
-    // With calls the cost of tracing is measured: their threads are traced like others.
-    let is_noise = matches!(spec, Spec::Noise(_));
-    let threads = if is_noise { Threads::Others } else { Threads::All };
-    let trace = match source {
-        None => Trace::Nothing,
-        _ if is_noise || matches!(spec, Spec::Ticks(_) | Spec::Calls(_)) => {
-            Trace::Events { source, threads, stores: false }
-        }
-        Some(_) => {
-            return Err(Error::new(TRACE, "only noise, ticks and calls can be traced"));
+    let traced = |threads| Trace::Events { source, threads, stores: false };
+    let trace = match (source, spec) {
+        (None, _) => Trace::Nothing,
+        (_, Spec::Noise(_) | Spec::Latency(_)) => traced(Threads::Others),
+        // With calls the cost of tracing is measured: their threads are traced like others.
+        (_, Spec::Ticks(_) | Spec::Calls(_)) => traced(Threads::All),
+        (Some(_), _) => {
+            return Err(Error::new(
+                TRACE,
+                "only noise, ticks, calls and latency can be traced",
+            ));
         }
     };
     let plan = Plan { trace, ..Plan::new(spec.clone(), facts.clone()) };

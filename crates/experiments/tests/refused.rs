@@ -127,7 +127,7 @@ const WORKLOADS: &[Case] = &[
     ),
     (
         "slices = { spinners = 1, duration = \"1s\" }\ntrace = \"bpf\"",
-        "8:9: only noise, ticks and calls can be traced",
+        "8:9: only noise, ticks, calls and latency can be traced",
     ),
     (
         "calls = { cpu = 0, calls = [], repeats = 1 }",

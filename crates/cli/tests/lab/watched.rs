@@ -92,7 +92,8 @@ fn tests_for_guests(name: &str) -> Option<GuestProgram> {
 fn injected() {
     let Some(site) = Site::new() else { return };
     let Some(program) = tests_for_guests("injected") else { return };
-    let certain = ["noise::a_thread", "switches::ordinary_spinners"];
+    let certain =
+        ["late::late_wakeups", "noise::a_thread", "switches::ordinary_spinners"];
     if !kernels(&site, &REAL_TIME) {
         return;
     }

@@ -100,7 +100,7 @@ pub(crate) fn work(
 fn refuse_beside(source: &Source, row: &WorkloadRow) -> Result<(), Error> {
     let untraced = row.nohz.is_some() || row.slices.is_some() || row.program.is_some();
     if let (Some(trace), true) = (&row.trace, untraced) {
-        let why = "only noise, ticks and calls can be traced";
+        let why = "only noise, ticks, calls and latency can be traced";
         return Err(source.refuse(trace.span(), why));
     }
     match row.background.first().filter(|_| row.program.is_some()) {

@@ -57,7 +57,7 @@ const TICKS: [Kind; 2] = [
     },
 ];
 
-const REST: [Kind; 14] = [
+const REST: [Kind; 15] = [
     Kind {
         title: "Instructions of idle CPUs",
         lines: ticks::idle_costs,
@@ -175,6 +175,15 @@ const REST: [Kind; 14] = [
         legend: "\"time\" is guest time: in exact cells an instruction takes 1 ns. \"noise\": share of \
                  the time of all gaps.",
         more: "A gap may have several causes. On an idle CPU a gap is a period of work.",
+        shown: Importance::Full,
+        ..SHOWN
+    },
+    Kind {
+        title: "Causes of late wake-ups",
+        lines: traced::late_causes,
+        legend: "\"expiry\": until the timer's interrupt; \"scheduling\": from its end until the thread \
+                 runs; \"return\": to user mode. Shares are of the latency of all wake-ups.",
+        more: "In exact cells an instruction takes 1 ns; the time includes that of tracing.",
         shown: Importance::Full,
         ..SHOWN
     },

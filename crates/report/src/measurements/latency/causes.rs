@@ -106,7 +106,7 @@ fn named(cause: &WakeCause) -> Text {
 }
 
 /// The name as a cell.
-fn cell(cause: &WakeCause) -> Cell {
+pub(crate) fn cell(cause: &WakeCause) -> Cell {
     if cause.is_idle() {
         return "idle".into();
     }
@@ -117,14 +117,16 @@ fn cell(cause: &WakeCause) -> Cell {
     Cell::from(Text::name(cause.name.as_str())).tail(thread)
 }
 
-fn kind(cause: &WakeCause) -> &'static str {
+/// The kind of a cause that its name does not tell.
+pub(crate) fn kind(cause: &WakeCause) -> &'static str {
     match cause.is_idle() || cause.is_own() {
         true => "",
         false => kind_word(cause.kind),
     }
 }
 
-fn part_word(part: Option<WakePart>) -> &'static str {
+/// The name of a part.
+pub(crate) fn part_word(part: Option<WakePart>) -> &'static str {
     match part {
         None => "before",
         Some(WakePart::Expiry) => "expiry",
