@@ -3,9 +3,11 @@
 pub(crate) mod command_line;
 pub(crate) mod config;
 pub(crate) mod context_switches;
+pub(crate) mod cpu_quota;
 pub(crate) mod cpu_times;
 pub(crate) mod cpuinfo;
 pub(crate) mod energy;
+pub(crate) mod hierarchy;
 pub(crate) mod idle;
 pub(crate) mod interrupts;
 pub(crate) mod kernel_log;

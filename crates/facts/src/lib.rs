@@ -35,6 +35,7 @@ pub use fact::{Entry, Fact, Page, Unknown, Why};
 pub use format::command_line::{CommandLine, Parameter};
 pub use format::config::Config;
 pub use format::context_switches::ContextSwitches;
+pub use format::cpu_quota::{CpuQuota, Throttling};
 pub use format::cpu_times::{CpuTime, CpuTimes};
 pub use format::energy::{EnergyZone, energy_zones};
 pub use format::idle::{IdleCount, IdleState, idle_counts, resume_limit_us};

@@ -73,7 +73,7 @@ fn redact(path: &str, bytes: &[u8]) -> Vec<u8> {
         "/proc/self/status" => {
             lines(&text, |line| STATUS.iter().any(|name| line.starts_with(name)))
         }
-        "/proc/self/cgroup" => lines(&text, is_cpuset),
+        "/proc/self/cgroup" => lines(&text, is_used_cgroup),
         "/proc/version" => without_builder(&text),
         // The tasks of each CPU follow, with their names.
         path if sched_debug::FILES.contains(&path) => {
@@ -91,10 +91,10 @@ fn lines(text: &str, used: impl Fn(&str) -> bool) -> String {
 }
 
 /// Whether a line of `/proc/self/cgroup` belongs to the v2 hierarchy, which lists no controllers
-/// there, or to a v1 hierarchy with the cpuset controller.
-fn is_cpuset(line: &str) -> bool {
+/// there, or to a v1 hierarchy with the controller of cpusets or of CPU time.
+fn is_used_cgroup(line: &str) -> bool {
     let mut controllers = line.split(':').nth(1).unwrap_or_default().split(',');
-    controllers.any(|name| name.is_empty() || name == "cpuset")
+    controllers.any(|name| ["", "cpuset", "cpu"].contains(&name))
 }
 
 /// `/proc/version` without the user and host that built the kernel.
@@ -169,8 +169,9 @@ mod tests {
         let expected = "Linux version 6.1.0 (...) (gcc (GCC) 12) #1 SMP\n";
         assert_eq!(recorded("/proc/version", version), expected);
         assert_eq!(recorded("/proc/version", expected), expected);
-        let groups = "9:memory:/customer\n3:cpu,cpuset:/a\n0::/b\n";
-        assert_eq!(recorded("/proc/self/cgroup", groups), "3:cpu,cpuset:/a\n0::/b\n");
+        let groups = "9:memory:/customer\n3:cpu,cpuacct:/a\n2:cpuset:/c\n0::/b\n";
+        let expected = "3:cpu,cpuacct:/a\n2:cpuset:/c\n0::/b\n";
+        assert_eq!(recorded("/proc/self/cgroup", groups), expected);
     }
 
     /// Check that only used lines of the process's status are recorded.

@@ -1,20 +1,20 @@
-//! Control groups: the hierarchy with the cpuset controller, and the cpuset of this process.
+//! Control groups: the cpuset and the CPU quota of this process.
 //!
-//! From `/proc/self/mounts` (the mount points of hierarchies), `/proc/self/cgroup` (the cgroups of
-//! this process), and the files of the cpuset. In v2, a cgroup without the controller inherits from
+//! From the files of its cgroups ([`Hierarchy`]). In v2, a cgroup without the controller inherits from
 //! its nearest ancestor with the controller. Partitions exist in v2 only, since 5.0 (`isolated`
 //! since 6.1).
-//!
-//! The part of a hierarchy that is outside a container is not visible.
 
 use units::CpuSet;
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
+use crate::format::cpu_quota::{self, CpuQuota};
+use crate::format::hierarchy::{GROUPS, Hierarchy};
 use crate::format::mounts::{self, Mount, Mounts};
 use crate::sources::Sources;
 
-const GROUPS: &str = "/proc/self/cgroup";
+/// The files with quotas.
+const QUOTAS: &str = "cpu.max, cpu.cfs_quota_us";
 const CONTROLLERS: &str = "/proc/self/mounts, cgroup.controllers";
 
 group! {
@@ -30,6 +30,10 @@ group! {
         partition: String,
         /// The directory in which root can create cpuset partitions.
         partitions: String,
+        /// The smallest CPU quota of its cgroup and the ancestors of that.
+        quota: CpuQuota,
+        /// The weight of its cgroup: `cpu.weight` (100 by default), in v1 `cpu.shares` (1024).
+        weight: u64,
     }
 }
 
@@ -50,15 +54,22 @@ impl Cgroup {
         let found = mounts.as_ref().map_err(Clone::clone);
         let found = found.and_then(|mounts| partitions(sources, mounts));
         let partitions = Fact::of(found, CONTROLLERS);
+        let quota = quota(sources, mounts.as_ref());
+        let weight = weight(sources, mounts.as_ref());
         let cpuset = mounts.and_then(|mounts| cpuset(sources, &mounts));
         let cpuset = match cpuset {
             Ok(cpuset) => cpuset,
             Err(unknown) => {
-                return Self::without(
-                    Fact::of(layout, mounts::FILE),
+                let missing = || Fact::unknown(unknown.clone(), GROUPS);
+                return Self {
+                    layout: Fact::of(layout, mounts::FILE),
                     partitions,
-                    &unknown,
-                );
+                    cpuset: missing(),
+                    cpus: Fact::unknown(unknown.clone(), GROUPS),
+                    partition: missing(),
+                    quota,
+                    weight,
+                };
             }
         };
         Self {
@@ -67,21 +78,8 @@ impl Cgroup {
             partitions,
             cpuset: Fact::known(cpuset.directory, GROUPS),
             cpus: Fact::known(cpuset.cpus, cpuset.file),
-        }
-    }
-
-    /// The facts if no cpuset was found.
-    fn without(
-        layout: Fact<String>,
-        partitions: Fact<String>,
-        unknown: &Unknown,
-    ) -> Self {
-        Self {
-            layout,
-            partitions,
-            cpuset: Fact::unknown(unknown.clone(), GROUPS),
-            cpus: Fact::unknown(unknown.clone(), GROUPS),
-            partition: Fact::unknown(unknown.clone(), GROUPS),
+            quota,
+            weight,
         }
     }
 }
@@ -97,70 +95,82 @@ fn layout(mounts: &Mounts) -> String {
     layout.to_owned()
 }
 
-fn cpuset(sources: &Sources, mounts: &Mounts) -> Result<Cpuset, Unknown> {
-    let needs = Needs::since("2.6.12").with(&["CPUSETS"]);
-    let groups =
-        sources.root.text(GROUPS).map_err(|unknown| sources.why(&unknown, &needs));
-    let groups = groups?;
-    let old = mounts.of_kind("cgroup").find(|mount| mount.has("cpuset"));
-    let old = old.or_else(|| mounts.of_kind("cpuset").next());
-    let (mount, group, is_v2) = match (old, mounts.of_kind("cgroup2").next()) {
-        (Some(mount), _) => (mount, group_with(&groups, "cpuset"), false),
-        (None, Some(mount)) => (mount, group_with(&groups, ""), true),
-        (None, None) => {
-            let missing =
-                Unknown::new(Why::Absent, "no hierarchy with cpusets is mounted");
-            return Err(sources.why(&missing, &needs));
-        }
-    };
-    let Some(group) = group else {
-        let text = format!("{GROUPS} has no cgroup of this process");
-        return Err(Unknown::new(Why::Absent, text));
-    };
-    nearest(sources, mount, group, is_v2)
+/// The hierarchy with the controller of CPU time.
+fn with_cpu(
+    sources: &Sources,
+    mounts: Result<&Mounts, &Unknown>,
+    needs: &Needs,
+) -> Result<Hierarchy, Unknown> {
+    let found = mounts
+        .map_err(Clone::clone)
+        .and_then(|mounts| Hierarchy::with(sources.root, mounts, cpu_quota::CONTROLLER));
+    let missing = || Unknown::new(Why::Absent, "no hierarchy with CPU time is mounted");
+    found
+        .and_then(|found| found.ok_or_else(missing))
+        .map_err(|why| sources.why(&why, needs))
 }
 
-/// This process's cgroup in the hierarchy with a controller, or in v2 if `controller` is empty.
-fn group_with<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let found = fields.next()?.split(',').any(|name| name == controller);
-        fields.next().filter(|_| found)
-    })
+fn quota(sources: &Sources, mounts: Result<&Mounts, &Unknown>) -> Fact<CpuQuota> {
+    let needs = Needs::since("3.2").with(&["CFS_BANDWIDTH"]);
+    let smallest = with_cpu(sources, mounts, &needs)
+        .and_then(|hierarchy| CpuQuota::smallest(sources.root, &hierarchy));
+    let none = || {
+        let text = "neither the cgroup of this process nor an ancestor has a CPU quota";
+        Unknown::new(Why::NotApplicable, text)
+    };
+    Fact::of(smallest.and_then(|quota| quota.ok_or_else(none)), QUOTAS)
+}
+
+fn weight(sources: &Sources, mounts: Result<&Mounts, &Unknown>) -> Fact<u64> {
+    let needs = Needs::options(&["FAIR_GROUP_SCHED"]);
+    let hierarchy = match with_cpu(sources, mounts, &needs) {
+        Ok(hierarchy) => hierarchy,
+        Err(unknown) => return Fact::unknown(unknown, GROUPS),
+    };
+    let own = hierarchy.directories.first().map_or("", String::as_str);
+    let name = if hierarchy.is_v2 { "cpu.weight" } else { "cpu.shares" };
+    let weight = sources.number(&format!("{own}/{name}"));
+    let is_absent = weight.value().is_err_and(|unknown| unknown.code == Why::Absent);
+    let text = "the cgroup of this process has none: it is the root, or the controller is not enabled";
+    match hierarchy.is_v2 && is_absent {
+        true => Fact::unknown(Unknown::new(Why::NotApplicable, text), weight.source()),
+        false => sources.explain(&weight, &needs),
+    }
+}
+
+fn cpuset(sources: &Sources, mounts: &Mounts) -> Result<Cpuset, Unknown> {
+    let needs = Needs::since("2.6.12").with(&["CPUSETS"]);
+    let missing = || Unknown::new(Why::Absent, "no hierarchy with cpusets is mounted");
+    let found = Hierarchy::with(sources.root, mounts, "cpuset");
+    let hierarchy = found
+        .and_then(|found| found.ok_or_else(missing))
+        .map_err(|unknown| sources.why(&unknown, &needs))?;
+    nearest(sources, hierarchy)
 }
 
 /// The nearest cgroup with a cpuset, from this process's own upwards.
-fn nearest(
-    sources: &Sources,
-    mount: &Mount,
-    group: &str,
-    is_v2: bool,
-) -> Result<Cpuset, Unknown> {
-    let base = mount.directory.trim_end_matches('/');
-    // In a container, the cgroup may be outside the mounted part of the hierarchy.
-    let mut group = if group.split('/').any(|part| part == "..") { "" } else { group };
+fn nearest(sources: &Sources, hierarchy: Hierarchy) -> Result<Cpuset, Unknown> {
+    let Hierarchy { directories, is_v2 } = hierarchy;
     // In v1, `effective` exists since 3.17; without prefix in the old cpuset file system.
     let names: &[&str] = match is_v2 {
         true => &["cpuset.cpus.effective"],
         false => &["cpuset.effective_cpus", "effective_cpus", "cpuset.cpus", "cpus"],
     };
-    loop {
-        group = group.trim_end_matches('/');
-        let directory = format!("{base}{group}");
+    let last = directories.len() - 1;
+    let base = directories.last().cloned().unwrap_or_default();
+    for (number, directory) in directories.into_iter().enumerate() {
         for name in names {
             let file = format!("{directory}/{name}");
             let cpus = sources.cpus(&file);
             match cpus.value() {
                 Ok(cpus) => {
-                    let (cpus, is_root) = (cpus.clone(), group.is_empty());
+                    let (cpus, is_root) = (cpus.clone(), number == last);
                     return Ok(Cpuset { directory, file, cpus, is_v2, is_root });
                 }
                 Err(unknown) if unknown.code == Why::Absent => {}
                 Err(unknown) => return Err(unknown.clone()),
             }
         }
-        let Some((above, _)) = group.rsplit_once('/') else { break };
-        group = above;
     }
     let missing =
         Unknown::new(Why::Absent, format!("no group below {base} has a cpuset"));

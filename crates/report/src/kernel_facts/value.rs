@@ -57,6 +57,11 @@ fn special(key: &str, value: &Value) -> Option<Text> {
             let control = Text::name(value.get("control")?.as_str()?);
             text!("{} ({})", if is_active { "active" } else { "not active" }, control)
         }
+        "cgroup.quota" => {
+            let micros = |key: &str| value.get(key)?.as_u64().map(Nanos::from_micros);
+            let cgroup = Text::name(value.get("cgroup")?.as_str()?);
+            text!("{} in each {} ({})", micros("quota_us")?, micros("period_us")?, cgroup)
+        }
         "power.idle_states" => items(value.as_array()?.iter().map(idle_state), ", "),
         "boot.parameters" => {
             let all = value.as_array()?.iter().map(|parameter| plain(key, parameter));
@@ -211,6 +216,14 @@ mod tests {
         ]);
         let text = "C1 (exit latency 2 µs), C6 (exit latency 133 µs, disabled)";
         assert_eq!(words("power.idle_states", &states), text);
+        let quota = json!({
+            "cgroup": "/sys/fs/cgroup/a", "quota_us": 20_000, "period_us": 100_000,
+            "burst_us": 0,
+        });
+        assert_eq!(
+            words("cgroup.quota", &quota),
+            "20 ms in each 100 ms (/sys/fs/cgroup/a)"
+        );
         let smt = json!({"control": "on", "active": true});
         assert_eq!(words("cpus.smt", &smt), "active (on)");
         let divider = json!({"asked": "10", "effective_hz": 100, "text": "1000/10"});
