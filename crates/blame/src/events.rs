@@ -73,9 +73,14 @@ impl Events {
             let noise = recording.body.noise_mut();
             noise.map(|series| self.blame(series, trace)).unwrap_or_default()
         };
-        // A CPU that was offline is idle then, and later too: its loop is on another CPU.
+        // A CPU that was offline is idle then, and later too: its loop is on another CPU. One whose
+        // loop may not run for now has a doubt that says why.
         let offline = offline(&recording.doubts);
-        doubts.retain(|doubt| doubt.code != Code::Idled || !doubt.is_about(&offline));
+        let is_throttled =
+            recording.doubts.iter().any(|doubt| doubt.code == Code::Throttled);
+        doubts.retain(|doubt| {
+            doubt.code != Code::Idled || !(is_throttled || doubt.is_about(&offline))
+        });
         recording.doubts.extend(doubts);
     }
 

@@ -1,6 +1,6 @@
 //! The doubts about a run.
 
-use facts::{Facts, Why};
+use facts::{Facts, Throttling, Why};
 use recording::{Code, Doubt, NoiseSpec};
 use units::{Cpu, CpuSet, Nanos, TscHz};
 
@@ -165,6 +165,37 @@ pub(crate) fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Option<Doubt> {
         label(cpus)
     );
     Some(Doubt::new(Code::RtThrottled, text))
+}
+
+/// The doubts if cgroups of this process were throttled between these two readings.
+pub(crate) fn of_quota(
+    before: &[Throttling],
+    after: &[Throttling],
+    facts: &Facts,
+) -> Vec<Doubt> {
+    let throttled = after.iter().filter_map(|now| now.since(before));
+    let doubt = |throttled: Throttling| {
+        let Throttling { cgroup, times, ns } = throttled;
+        let quota = facts.cgroup.quota.get().filter(|quota| quota.cgroup == cgroup);
+        let quota = quota.map_or_else(String::new, |quota| {
+            let [quota, period] = [quota.quota_us, quota.period_us];
+            format!(" of {} ms in each {} ms", millis(quota), millis(period))
+        });
+        let seconds = Nanos::from_nanos(ns).as_secs_f64();
+        let text = format!(
+            "the cgroup {cgroup} used up its CPU quota{quota} {times} times: its threads \
+             waited {seconds:.3} s for the next period, on all CPUs together; that time is \
+             attributed to other threads and to the idle task"
+        );
+        Doubt::new(Code::Throttled, text)
+    };
+    throttled.map(doubt).collect()
+}
+
+/// Microseconds as milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "a quota, for a sentence")]
+fn millis(us: u64) -> f64 {
+    us as f64 / 1e3
 }
 
 /// RT throttling applies before the fair server (6.12), and to groups of real-time tasks.

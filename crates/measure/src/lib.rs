@@ -41,7 +41,7 @@ pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
 pub use time::{counter, mark};
 
-use facts::{Facts, Root};
+use facts::{Facts, Root, Throttling};
 use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
@@ -175,12 +175,18 @@ pub fn run(
     // The CPUs of a guest stay online.
     let is_on_host = control.has_neighbours || matches!(spec, Spec::Run(_));
     let hotplug = is_on_host.then(Hotplug::start);
+    // A guest has no quotas, and its exact cells depend on what is read.
+    let throttling = || Throttling::now(&Root::live());
+    let throttled = is_on_host.then(throttling).unwrap_or_default();
     let body = match control.has_neighbours {
         true => measure_with_watchdog(spec, facts, watch, &mut doubts)?,
         false => measure(spec, facts, watch, &mut doubts)?,
     };
     let offline = hotplug.map(|hotplug| hotplug.end(&spec.cpus())).unwrap_or_default();
     doubts::replace_suspicions(&mut doubts, &offline);
+    if !throttled.is_empty() {
+        doubts.extend(doubts::of_quota(&throttled, &throttling(), facts));
+    }
     doubts.extend(omitted_cpus(spec, facts));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));

@@ -29,6 +29,8 @@ pub enum Code {
     Unequal,
     /// RT throttling takes a share of each second from a real-time task.
     RtThrottled,
+    /// A cgroup of this process has used up its CPU quota, so that its threads had to wait.
+    Throttled,
     /// A counter went back to a smaller value: its delta is not known.
     CounterReset,
     /// The run is too short for a result that was requested.

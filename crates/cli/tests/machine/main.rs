@@ -20,6 +20,7 @@ mod occupied;
 mod other_tools;
 mod printing;
 mod prometheus;
+mod quota;
 mod repeat;
 mod run;
 #[path = "../shared/settings_lock.rs"]

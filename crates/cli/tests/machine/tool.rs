@@ -28,6 +28,14 @@ pub(crate) fn tool_on(cpus: &str, args: &[&str]) -> Command {
     with(on(cpus, TOOL), args)
 }
 
+/// The same in the cgroup of that directory.
+pub(crate) fn tool_in(cgroup: &Path, args: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    let enter = "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"";
+    shell.args(["-c", enter]).arg(cgroup).arg(TOOL);
+    with(shell, args)
+}
+
 /// A program with those CPUs only.
 pub(crate) fn on(cpus: &str, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("taskset");
