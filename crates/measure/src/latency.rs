@@ -169,7 +169,13 @@ fn expiries(spec: &LatencySpec) -> u64 {
 fn place(spec: &LatencySpec, cpu: Cpu) -> Config {
     let share = WAKEUPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
     let capacity = usize::try_from(expiries(spec).min(share)).unwrap_or(0);
-    Config { cpu, fifo: spec.fifo, timer: spec.timer, capacity }
+    Config {
+        cpu,
+        fifo: spec.fifo,
+        timer: spec.timer,
+        capacity,
+        stop_above: spec.stop_above_ns,
+    }
 }
 
 /// Refuses an invalid specification, and one that would leave the machine no CPU time.
@@ -184,6 +190,9 @@ pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     }
     if spec.interval_ns > spec.duration_ns {
         return refused("the interval must not be longer than the duration");
+    }
+    if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
+        return refused("the latency limit must be greater than 0");
     }
     check_priority(spec.fifo, &spec.cpus, facts)
 }
@@ -234,6 +243,7 @@ mod tests {
             duration_ns: Nanos::from_millis(31),
             timer: Timer::ClockNanosleep,
             fifo: None,
+            stop_above_ns: None,
         }
     }
 
@@ -251,6 +261,7 @@ mod tests {
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(9_999)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(1_000_000_001)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_millis(32)));
+        assert!(refused(|spec| spec.stop_above_ns = Some(Nanos::ZERO)));
         assert!(refused(|spec| spec.fifo = Some(0)));
         assert!(refused(|spec| spec.fifo = Some(100)));
         assert!(!refused(|_| {}));

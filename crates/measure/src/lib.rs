@@ -43,7 +43,7 @@ pub use time::{counter, mark};
 
 use facts::{Facts, Root, Throttling};
 use isolate::AvoidedCpus;
-use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
+use recording::{Body, Code, Doubt, LatencySpec, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
 
 use crate::control::hotplug::Hotplug;
@@ -273,13 +273,15 @@ fn of_another_tool() -> Error {
 }
 
 fn ended_early(spec: &Spec) -> Doubt {
-    let has_limit = matches!(spec, Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }));
-    let text = if has_limit {
-        "ended early, by a gap above the limit or a stop request: the numbers cover the time \
-         until then"
-    } else {
-        "ended early: the numbers cover the time until then"
+    let is_noise = matches!(spec, Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }));
+    let is_late =
+        matches!(spec, Spec::Latency(LatencySpec { stop_above_ns: Some(_), .. }));
+    let by = match (is_noise, is_late) {
+        (true, _) => ", by a gap above the limit or a stop request",
+        (_, true) => ", by a wake-up above the limit or a stop request",
+        (false, false) => "",
     };
+    let text = format!("ended early{by}: the numbers cover the time until then");
     Doubt::new(Code::Interrupted, text)
 }
 

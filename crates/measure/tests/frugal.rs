@@ -84,7 +84,14 @@ fn expiries_allocate_nothing() {
             let duration_ns = interval_ns.saturating_mul(expiries);
             let cpus = [cpu].into_iter().collect();
             let fifo = None;
-            let spec = LatencySpec { cpus, interval_ns, duration_ns, timer, fifo };
+            let spec = LatencySpec {
+                cpus,
+                interval_ns,
+                duration_ns,
+                timer,
+                fifo,
+                stop_above_ns: None,
+            };
             allocations(&Spec::Latency(spec), &facts)
         };
         let (few, many) = (allocations(10), allocations(4_000));

@@ -25,6 +25,7 @@ fn spec(cpu: Cpu, timer: Timer, millis: u64) -> LatencySpec {
         duration_ns: Nanos::from_millis(millis),
         timer,
         fifo: None,
+        stop_above_ns: None,
     }
 }
 

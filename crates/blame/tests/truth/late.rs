@@ -57,6 +57,7 @@ fn late_beside(source: Source) -> Result<LateRun, String> {
         duration_ns: RUN,
         timer: Timer::ClockNanosleep,
         fifo: Some(SLEEPER),
+        stop_above_ns: None,
     };
     let control = Control::new().unwrap();
     let watcher = Watcher::open(&spec.cpus, Some(source), &facts);

@@ -26,6 +26,10 @@ pub(crate) struct LatencyArgs {
     pub(crate) timer: Timer,
     #[command(flatten)]
     pub(crate) priority: Priority,
+    /// Stop at the first wake-up later than TIME, with a unit (50us), and print what happened before
+    /// and during it; exit code 1.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) stop_above: Option<Nanos>,
     #[command(flatten)]
     pub(crate) source: SourceOption,
     /// Do not trace what delays wake-ups; tracing adds a small cost to each event.
@@ -66,8 +70,8 @@ pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure
     let plan = Plan { access: Access::Shared, isolation, trace: trace(args), ..plan };
     let measured = measuring::measure(plan, output)?;
     let outcome = measuring::finish(&measured, &files, output)?;
-    let limit = args.max_late.map(Limit::late);
-    Ok(measuring::judge(outcome, &measured, limit.as_slice()))
+    let limits = [args.max_late, args.stop_above].into_iter().flatten().map(Limit::late);
+    Ok(measuring::judge(outcome, &measured, &limits.collect::<Vec<_>>()))
 }
 
 fn trace(args: &LatencyArgs) -> Trace {
@@ -85,5 +89,6 @@ fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
         duration_ns: args.duration,
         timer: args.timer.of_recording(),
         fifo: args.priority.fifo,
+        stop_above_ns: args.stop_above,
     })
 }

@@ -1,12 +1,16 @@
 //! Timer wake-up latency, as users request it.
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::culprits::can_watch;
 use crate::tool::{
-    first_cpu, is_root, json, public_tool, run, signal, spawn, text, unprivileged,
+    first_cpu, is_root, json, public_tool, run, signal, spawn, text, turn, unprivileged,
 };
 
 /// Check the contract: as many samples as intervals fit, quantiles in ascending order, and all
@@ -166,4 +170,84 @@ fn real_time_latency() {
     }
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("CAP_SYS_NICE"), "{}", text(&output.stderr));
+}
+
+/// A thread of this process that takes 2 ms of each 50 ms, above all others, until it is stopped.
+fn outranking(cpu: &str) -> (Arc<AtomicBool>, JoinHandle<bool>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (stopped, cpu) = (Arc::clone(&stop), units::Cpu::new(cpu.parse().unwrap()));
+    let work = move || {
+        let is_permitted = isolate::pin_with_priority(cpu, Some(99)).is_ok();
+        while is_permitted && !stopped.load(Ordering::Relaxed) {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(2) {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(Duration::from_millis(48));
+        }
+        is_permitted
+    };
+    let named = std::thread::Builder::new().name("nf-pathd".to_owned());
+    (stop, named.spawn(work).unwrap())
+}
+
+/// Check that a thread that delays a real-time task is named, in the sums and for the latest wake-ups,
+/// and that all parts and all culprits add up to the latency.
+#[test]
+fn delays_have_a_name() {
+    let _turn = turn();
+    if !can_watch("delays_have_a_name") {
+        return;
+    }
+    let cpu = first_cpu();
+    let (stop, thread) = outranking(&cpu);
+    let object = json(&["latency", "--fifo", "80", "-c", &cpu, "-d", "2", "--json"]);
+    stop.store(true, Ordering::Relaxed);
+    if !thread.join().unwrap() {
+        return println!("skipped: delays_have_a_name: SCHED_FIFO is not permitted here");
+    }
+    let seen = &object["summary"]["cpus"][0];
+    let list = |key: &str| seen[key].as_array().unwrap().clone();
+    let ns = |value: &Value| value["ns"].as_u64().unwrap();
+    let named = |value: &Value| value["name"] == "nf-pathd";
+    let is_it = |culprit: &&Value| named(culprit) && culprit["part"] == "scheduling";
+    let culprits = list("culprits");
+    let culprit = culprits.iter().find(is_it).unwrap_or_else(|| panic!("{culprits:?}"));
+    assert!(culprit["wakeups"].as_u64().unwrap() > 20, "{culprit}");
+    assert!(culprit["max_ns"].as_u64().unwrap() > 1_000_000, "{culprit}");
+    assert_eq!(culprit["prio"], 0);
+    let sum = |of: &[Value]| of.iter().map(ns).sum::<u64>();
+    assert_eq!(sum(&list("parts")), sum(&culprits));
+    // Others delay some of them: the hypervisor, for example.
+    let latest = list("latest");
+    assert!(latest.iter().filter(|late| named(&late["main"])).count() >= 3, "{latest:?}");
+    for late in &latest {
+        let moments = late["moments"].as_array().unwrap();
+        let during: Vec<Value> =
+            moments.iter().filter(|one| !one["part"].is_null()).cloned().collect();
+        assert_eq!(sum(&during), late["late_ns"], "{late}");
+        let after = |one: &Value| one["after_ns"].as_i64().unwrap();
+        assert!(moments.is_sorted_by_key(after), "{late}");
+    }
+}
+
+/// Check that the first wake-up above a limit ends the run, with what happened; and that nothing is
+/// traced if that is not wanted.
+#[test]
+fn ends_at_a_late_wakeup() {
+    let _turn = turn();
+    if !can_watch("ends_at_a_late_wakeup") {
+        return;
+    }
+    let cpu = first_cpu();
+    let args = ["latency", "-c", &cpu, "-d", "1h", "--stop-above", "1us"];
+    let output = run(&args);
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(report.contains("The first wake-up later than 1 µs"), "{report}");
+    assert!(report.contains("ended early, by a wake-up above the limit"), "{report}");
+    let untraced = run(&[&args[..], &["--no-trace"]].concat());
+    let report = text(&untraced.stdout);
+    assert_eq!(untraced.status.code(), Some(1), "{report}");
+    assert!(!report.contains("Causes of late wake-ups"), "{report}");
 }

@@ -247,6 +247,7 @@ fn latency_task(choice: Choice<'_>, row: &LatencyRow) -> Result<(Spec, String), 
         duration_ns: row.duration.nanos(),
         timer: Timer::ClockNanosleep,
         fifo,
+        stop_above_ns: None,
     });
     Ok((task, words))
 }

@@ -12,7 +12,7 @@ use units::{Cpu, Nanos};
 use crate::Error;
 use crate::control::stop::Stop;
 use crate::latency::timers::{Nanosleep, Timerfd, now, timer_slack};
-use crate::latency::wakeups::{Schedule, WakeTimer, WakeupBuffer, answer};
+use crate::latency::wakeups::{End, Schedule, WakeTimer, WakeupBuffer, answer};
 use crate::proc_counters::ThreadTime;
 use crate::threads::memory::Memory;
 use crate::threads::thread::{PinnedThread, StartGate, block_signals};
@@ -31,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) timer: Timer,
     /// The capacity in wake-ups.
     pub(crate) capacity: usize,
+    /// A later wake-up ends the measurement.
+    pub(crate) stop_above: Option<Nanos>,
 }
 
 /// The result of a sleeper.
@@ -101,11 +103,13 @@ fn sleep(
     let mut buffer = WakeupBuffer::new(memory.filled(BLANK));
     let next = || schedule.after(now() + schedule.interval);
     let warm_up = Schedule { expiries: WARM_UP, ..next() };
-    answer(timer, warm_up, &AtomicBool::new(false), &mut WakeupBuffer::new(&mut []))?;
+    let never = End { stop: &AtomicBool::new(false), above: Nanos::MAX };
+    answer(timer, warm_up, never, &mut WakeupBuffer::new(&mut []))?;
 
     let before = ThreadTime::now();
     let schedule = next();
-    answer(timer, schedule, stop, &mut buffer)?;
+    let end = End { stop, above: config.stop_above.unwrap_or(Nanos::MAX) };
+    answer(timer, schedule, end, &mut buffer)?;
     let mut proc = ProcCounts::default();
     ThreadTime::now().add_since(before, &mut proc);
     let has_slack = config.fifo.is_none() && config.timer == Timer::ClockNanosleep;

@@ -126,7 +126,7 @@ mod tests {
     use recording::Wakeup;
 
     use super::*;
-    use crate::latency::wakeups::{WakeupBuffer, answer};
+    use crate::latency::wakeups::{End, WakeupBuffer, answer};
 
     /// Answers ten expiries of 2 ms, of which the first five have passed.
     fn answers(mut timer: impl WakeTimer) -> Vec<Wakeup> {
@@ -136,7 +136,13 @@ mod tests {
         let (mut places, never) = ([blank; 10], AtomicBool::new(false));
         let mut buffer = WakeupBuffer::new(&mut places);
         std::thread::sleep(std::time::Duration::from_millis(9));
-        answer(&mut timer, schedule, &never, &mut buffer).unwrap();
+        answer(
+            &mut timer,
+            schedule,
+            End { stop: &never, above: Nanos::MAX },
+            &mut buffer,
+        )
+        .unwrap();
         assert!(now() >= schedule.at(9));
         assert_eq!(buffer.lost(), None);
         buffer.recorded().to_vec()

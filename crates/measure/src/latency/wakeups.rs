@@ -119,12 +119,21 @@ impl<'a> WakeupBuffer<'a> {
     }
 }
 
-/// Answers all expiries of the schedule, or those until `stop`.
+/// What ends the loop before its last expiry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End<'a> {
+    /// The stop request of all loops, which this one makes too.
+    pub(crate) stop: &'a AtomicBool,
+    /// A wake-up later than this makes it.
+    pub(crate) above: Nanos,
+}
+
+/// Answers all expiries of the schedule, or those until the end.
 #[inline(never)]
 pub(crate) fn answer(
     timer: &mut impl WakeTimer,
     schedule: Schedule,
-    stop: &AtomicBool,
+    end: End<'_>,
     buffer: &mut WakeupBuffer<'_>,
 ) -> io::Result<()> {
     timer.set(schedule)?;
@@ -136,7 +145,10 @@ pub(crate) fn answer(
         let late_ns = woken.now.saturating_sub(due);
         buffer.put(Wakeup { expiries, late_ns }, due, schedule);
         answered += expiries;
-        if stop.load(Ordering::Relaxed) {
+        if late_ns > end.above {
+            end.stop.store(true, Ordering::Relaxed);
+        }
+        if end.stop.load(Ordering::Relaxed) {
             break;
         }
     }
@@ -226,7 +238,7 @@ mod tests {
             let mut machine = Machine { taken, schedule, counts, answered, woken };
             let (mut places, never) = ([BLANK; 60], AtomicBool::new(false));
             let mut buffer = WakeupBuffer::new(&mut places);
-            answer(&mut machine, schedule, &never, &mut buffer).unwrap();
+            answer(&mut machine, schedule, End { stop: &never, above: Nanos::MAX }, &mut buffer).unwrap();
 
             let expected = (0..expiries).map(|number| {
                 let due = schedule.at(number).get();
@@ -273,27 +285,39 @@ mod tests {
         }
     }
 
-    /// Check that the stop request ends it after the wake-up in which it arrived, and that the
-    /// failure of a timer does.
+    /// A timer that wakes the thread as late as the list says, and fails at its end.
+    struct Late(Vec<u64>);
+
+    impl WakeTimer for Late {
+        fn set(&mut self, _: Schedule) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn wait(&mut self, due: Nanos) -> io::Result<Woken> {
+            if self.0.is_empty() {
+                return Err(io::Error::from_raw_os_error(libc::EINVAL));
+            }
+            let now = due + Nanos::from_nanos(self.0.remove(0));
+            Ok(Woken { now, expiries: 1 })
+        }
+    }
+
+    /// Check that the stop request ends it after the wake-up in which it arrived, that a wake-up above the
+    /// limit makes it, and that the failure of a timer ends it, too.
     #[test]
     fn ends_early() {
-        struct Broken(bool);
-        impl WakeTimer for Broken {
-            fn set(&mut self, _: Schedule) -> io::Result<()> {
-                Ok(())
-            }
-            fn wait(&mut self, due: Nanos) -> io::Result<Woken> {
-                let broken = || io::Error::from_raw_os_error(libc::EINVAL);
-                if self.0 { Err(broken()) } else { Ok(Woken { now: due, expiries: 1 }) }
-            }
-        }
-        let (mut places, told) = ([BLANK; 9], AtomicBool::new(true));
-        let mut buffer = WakeupBuffer::new(&mut places);
-        answer(&mut Broken(false), schedule(5, 5, 9), &told, &mut buffer).unwrap();
-        assert_eq!(buffer.recorded(), [Wakeup { expiries: 1, late_ns: Nanos::ZERO }]);
-        assert!(
-            answer(&mut Broken(true), schedule(5, 5, 9), &told, &mut buffer).is_err()
-        );
+        let ended = |late: &[u64], is_told, above| {
+            let (mut places, told) = ([BLANK; 9], AtomicBool::new(is_told));
+            let mut buffer = WakeupBuffer::new(&mut places);
+            let end = End { stop: &told, above: Nanos::from_nanos(above) };
+            let mut timer = Late(late.to_vec());
+            let answered = answer(&mut timer, schedule(5, 5, 9), end, &mut buffer);
+            let is_told = told.load(Ordering::Relaxed);
+            (answered.is_ok(), buffer.recorded().len(), is_told)
+        };
+        assert_eq!(ended(&[0, 0], true, u64::MAX), (true, 1, true));
+        assert_eq!(ended(&[1, 2, 3, 2], false, 2), (true, 3, true));
+        assert_eq!(ended(&[1, 2], false, 2), (false, 2, false));
     }
 
     /// Check which expiry is the next one.

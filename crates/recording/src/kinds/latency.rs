@@ -44,6 +44,9 @@ pub struct LatencySpec {
     pub timer: Timer,
     /// The `SCHED_FIFO` priority of the threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
+    /// A later wake-up ends the measurement; `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above_ns: Option<Nanos>,
 }
 
 /// The measured values of all CPUs.
@@ -146,6 +149,7 @@ mod tests {
             duration_ns: Nanos::from_secs(10),
             timer: Timer::ClockNanosleep,
             fifo: None,
+            stop_above_ns: None,
         };
         let series = LatencySeries {
             began_ns: Nanos::from_secs(70),

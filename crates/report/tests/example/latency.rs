@@ -66,6 +66,7 @@ pub(crate) fn latency(groups: &str, count: u32) -> Recording {
         duration_ns: Nanos::from_secs(2),
         timer: Timer::ClockNanosleep,
         fifo,
+        stop_above_ns: None,
     };
     let began_ns = Nanos::from_secs(77);
     let series = LatencySeries {

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use recording::{CulpritKind, Source, WakePart};
+use recording::{CulpritKind, LatencySpec, Source, WakePart};
 use summary::{
     LateWakeupSummary, LatencySummary, WakeCause, WakeCulprit, WakeMomentSummary,
 };
@@ -30,7 +30,11 @@ const IDLE: &str = "\"idle\": the CPU had nothing to run; before the interrupt, 
     hypervisor runs others. \"slack\": to save interrupts, the kernel may delay the timer.";
 
 /// The latest wake-up, and the culprits; empty if events were not traced.
-pub(crate) fn causes(source: Option<Source>, summary: &LatencySummary) -> Document {
+pub(crate) fn causes(
+    spec: &LatencySpec,
+    source: Option<Source>,
+    summary: &LatencySummary,
+) -> Document {
     let Some(source) = source.filter(|_| !summary.culprits.is_empty()) else {
         return Document::default();
     };
@@ -40,7 +44,19 @@ pub(crate) fn causes(source: Option<Source>, summary: &LatencySummary) -> Docume
         .heading(text!("Causes of late wake-ups, traced with {}", source_words(source)))
         .lines(latest(summary).first().map(|(cpu, late)| sentence(*cpu, late)))
         .add_or(full, screen)
-        .add_full(Document::section("The latest wake-ups", moments(summary)))
+        .add_screen(above(spec, summary))
+        .add_full(Document::section("The latest wake-ups", moments(&latest(summary))))
+}
+
+/// What happened at the first wake-up above the limit of `--stop-above`.
+fn above(spec: &LatencySpec, summary: &LatencySummary) -> Document {
+    let limit = spec.stop_above_ns.unwrap_or(Nanos::MAX);
+    let above = latest(summary).into_iter().filter(|(_, late)| late.late_ns > limit);
+    let first = above.min_by_key(|(_, late)| late.at_ns);
+    let title = text!("The first wake-up later than {}", limit);
+    first.map_or_else(Document::default, |first| {
+        Document::section(title, moments(&[first]))
+    })
 }
 
 /// The latest wake-ups of all CPUs, the latest first.
@@ -149,8 +165,8 @@ fn table(culprits: &[WakeCulprit], listed: usize) -> Table {
         .rest(number::more(culprits.len().saturating_sub(listed), "with less time"))
 }
 
-/// What happened before and during the latest wake-ups.
-fn moments(summary: &LatencySummary) -> Table {
+/// What happened before and during wake-ups.
+fn moments(wakeups: &[(Cpu, &LateWakeupSummary)]) -> Table {
     let mut table = Table::new([
         Column::group("", 40..=78),
         Column::number("start"),
@@ -159,9 +175,9 @@ fn moments(summary: &LatencySummary) -> Table {
         Column::words("source"),
         Column::name("", 12..=23),
     ]);
-    for (cpu, late) in latest(summary) {
+    for (cpu, late) in wakeups {
         let at = number::moment(late.at_ns);
-        let title = text!("CPU {}, {} late, {} after the start", cpu, late.late_ns, at);
+        let title = text!("CPU {}, {} late, {} after the start", *cpu, late.late_ns, at);
         for moment in longest(&late.moments) {
             table.row(cells![
                 title.clone(),
