@@ -31,7 +31,7 @@ const ADDITIONS: [Addition; 3] = [
             "Summary::Latency",
             "command::latency",
         ],
-        files_max: 15,
+        files_max: 16,
     },
     Addition {
         section: "## How to add a kind of culprit",

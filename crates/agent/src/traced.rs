@@ -23,7 +23,7 @@ pub(crate) fn prepare(
     let traced = |threads| Trace::Events { source, threads, stores: false };
     let trace = match (source, spec) {
         (None, _) => Trace::Nothing,
-        (_, Spec::Noise(_) | Spec::Latency(_)) => traced(Threads::Others),
+        _ if spec.is_attributed() => traced(Threads::Others),
         // With calls the cost of tracing is measured: their threads are traced like others.
         (_, Spec::Ticks(_) | Spec::Calls(_)) => traced(Threads::All),
         (Some(_), _) => {

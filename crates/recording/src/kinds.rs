@@ -172,6 +172,23 @@ impl Spec {
         }
     }
 
+    /// Whether what other threads and interrupts do on its CPUs explains its values.
+    pub fn is_attributed(&self) -> bool {
+        match self {
+            Self::Noise(_) | Self::Check(_) | Self::Latency(_) | Self::Jitter(_) => true,
+            Self::Ticks(_)
+            | Self::Calls(_)
+            | Self::Run(_)
+            | Self::Wakers(_)
+            | Self::NohzTest(_)
+            | Self::NohzStress(_)
+            | Self::Slices(_)
+            | Self::Guests(_)
+            | Self::Program(_)
+            | Self::Imported(_) => false,
+        }
+    }
+
     /// The `SCHED_FIFO` priority of the measuring threads; `None`: ordinary tasks.
     pub fn fifo(&self) -> Option<u8> {
         match self {

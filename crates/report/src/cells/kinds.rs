@@ -180,7 +180,7 @@ const REST: [Kind; 15] = [
     },
     Kind {
         title: "Causes of late wake-ups",
-        lines: traced::late_causes,
+        lines: measured::late_causes,
         legend: "\"expiry\": until the timer's interrupt; \"scheduling\": from its end until the thread \
                  runs; \"return\": to user mode. Shares are of the latency of all wake-ups.",
         more: "In exact cells an instruction takes 1 ns; the time includes that of tracing.",

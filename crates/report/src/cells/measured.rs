@@ -2,13 +2,17 @@
 
 use summary::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, SlicesSummary, StepSlices, Summary, answer,
+    CpuTicksSummary, SlicesSummary, StepSlices, Summary, WakeCulprit, answer,
 };
 use units::Ppm;
 
-use crate::cells::table::{Line, Row, call_column, count, value};
+use crate::cells::table::{Line, Row, call_column, count, cut, value, words};
 use crate::document::table::{Cell, Column};
+use crate::measurements::latency::causes as late;
 use crate::number;
+
+/// The maximum number of causes for each cell.
+const CAUSES: usize = 6;
 
 /// The summary of a cell whose instructions are not counted.
 pub(crate) fn measured<'a>(row: &'a Row<'_>) -> Option<&'a Summary> {
@@ -87,6 +91,25 @@ pub(crate) fn latency(row: &Row<'_>) -> Vec<Line> {
     };
     let Some(Summary::Latency(latency)) = measured(row) else { return Vec::new() };
     latency.cpus.iter().map(line).collect()
+}
+
+/// What delays the wake-ups; none of cells that are not traced.
+pub(crate) fn late_causes(row: &Row<'_>) -> Vec<Line> {
+    let Some(Summary::Latency(latency)) = measured(row) else { return Vec::new() };
+    let mut lines = latency.culprits.iter().map(late_cause).collect();
+    cut(&mut lines, CAUSES, 0);
+    lines
+}
+
+fn late_cause(culprit: &WakeCulprit) -> Line {
+    vec![
+        words("part", late::part_word(Some(culprit.part))),
+        words("source", late::kind(&culprit.cause)),
+        (Column::name("", 12..=24), late::cell(&culprit.cause)),
+        value("wake-ups", culprit.wakeups),
+        value("time", culprit.ns),
+        value("share", number::known(culprit.late_ppm)),
+    ]
 }
 
 pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {

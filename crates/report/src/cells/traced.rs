@@ -1,15 +1,12 @@
 //! The lines of cells that are compared with the same cell without sleepers or without tracing, and
-//! of the causes of gaps and of late wake-ups of traced cells.
+//! of the causes of gaps of traced cells.
 
-use summary::{
-    Added, CellSummary, CulpritSummary, SleepersCost, StepSlices, Summary, WakeCulprit,
-};
+use summary::{Added, CellSummary, CulpritSummary, SleepersCost, StepSlices, Summary};
 
 use crate::cells::measured::measured;
 use crate::cells::table::{Line, Row, cut, value, words};
 use crate::document::table::{Cell, Column};
 use crate::document::text::{Text, text};
-use crate::measurements::latency::causes as late;
 use crate::measurements::noise::culprits::{kind_word, thread};
 use crate::number;
 
@@ -65,25 +62,6 @@ pub(crate) fn causes(row: &Row<'_>) -> Vec<Line> {
     let mut lines = culprits.iter().map(cause).collect();
     cut(&mut lines, LISTED, 0);
     lines
-}
-
-/// What delays the wake-ups of traced cells.
-pub(crate) fn late_causes(row: &Row<'_>) -> Vec<Line> {
-    let Some(Summary::Latency(latency)) = measured(row) else { return Vec::new() };
-    let mut lines = latency.culprits.iter().map(late_cause).collect();
-    cut(&mut lines, LISTED, 0);
-    lines
-}
-
-fn late_cause(culprit: &WakeCulprit) -> Line {
-    vec![
-        words("part", late::part_word(Some(culprit.part))),
-        words("source", late::kind(&culprit.cause)),
-        (Column::name("", 12..=24), late::cell(&culprit.cause)),
-        value("wake-ups", culprit.wakeups),
-        value("time", culprit.ns),
-        value("share", number::known(culprit.late_ppm)),
-    ]
 }
 
 fn cause(culprit: &CulpritSummary) -> Line {
