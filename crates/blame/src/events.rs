@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recording::{
-    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, LatencySeries,
-    NoiseSeries, Recording, RunSeries, Source, Steal, TicksSeries,
+    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, JitterSeries,
+    LatencySeries, NoiseSeries, Recording, RunSeries, Source, Steal, TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span, chain};
 
@@ -20,6 +20,7 @@ use crate::level::Level;
 use crate::life::{Life, elsewhere};
 use crate::names::Names;
 use crate::records::{Lane, Outside, Record};
+use crate::slow_loops;
 use crate::steal_clock;
 use crate::tally::Tally;
 
@@ -69,6 +70,8 @@ impl Events {
             self.busy(series)
         } else if let Body::Latency { spec, series } = &mut recording.body {
             self.late(spec.interval_ns, series)
+        } else if let Body::Jitter { spec, series } = &mut recording.body {
+            self.slow(spec.cpu, series)
         } else {
             let noise = recording.body.noise_mut();
             noise.map(|series| self.blame(series, trace)).unwrap_or_default()
@@ -170,6 +173,18 @@ impl Events {
         let lost = series.cpus.iter();
         let lost = lost.filter_map(|cpu| Some((cpu.cpu, cpu.causes.as_ref()?.lost)));
         self.doubts(lost)
+    }
+
+    /// Finds the causes of jitter; returns doubts.
+    fn slow(&self, cpu: Cpu, series: &mut JitterSeries) -> Vec<Doubt> {
+        series.source = Some(self.source);
+        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu) else {
+            return self.untraced_doubt().into_iter().collect();
+        };
+        let blamed = slow_loops::blamed(lane, &self.names, &slow_loops::of(series));
+        let lost = blamed.lost;
+        series.blamed = Some(blamed);
+        self.doubts([(cpu, lost)])
     }
 
     /// Attributes the gaps of a run; returns doubts. With `trace` the events themselves are stored

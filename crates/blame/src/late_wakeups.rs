@@ -136,9 +136,9 @@ impl Seen {
 
     /// Limits the time of returns to user mode to twice the median of these wake-ups.
     fn limit_return(&mut self, wakeups: &[Span]) {
-        let [.., last] = WakePart::ALL;
+        let is_return = |(part, _): &(WakePart, Span)| *part == WakePart::Return;
         let of_wakeup = |wakeup: &Span| {
-            let parts = self.parts(*wakeup).into_iter().filter(|(part, _)| *part == last);
+            let parts = self.parts(*wakeup).into_iter().filter(is_return);
             parts.map(|(_, span)| span.length).sum()
         };
         let mut returns: Vec<Nanos> = wakeups.iter().map(of_wakeup).collect();
@@ -160,8 +160,7 @@ impl Seen {
         let mut own: BTreeMap<(WakePart, usize), Nanos> = BTreeMap::new();
         for WakeMoment { part, culprit, span } in self.moments(wakeup) {
             let Some(part) = part else { continue };
-            let is_unexplained =
-                part == WakePart::Expiry && self.is_other_thread(culprit);
+            let is_unexplained = part == WakePart::Expiry && self.is_thread(culprit);
             let culprit = if is_unexplained { self.unexplained } else { culprit };
             let sum = own.entry((part, culprit)).or_default();
             *sum = *sum + span.length;
@@ -177,7 +176,7 @@ impl Seen {
     }
 
     /// Whether it is a thread, and not the idle task.
-    fn is_other_thread(&self, culprit: usize) -> bool {
+    fn is_thread(&self, culprit: usize) -> bool {
         let thread = self.culprits.get(culprit).and_then(|it| it.thread.as_ref());
         thread.is_some_and(|thread| thread.tid != 0)
     }
@@ -245,7 +244,7 @@ impl Seen {
         let mut now = period.start;
         for Piece { start, end, culprit } in pieces {
             add(self.unexplained, now, start);
-            let known = match self.is_other_thread(culprit) {
+            let known = match self.is_thread(culprit) {
                 true => end.min(start + returning),
                 false => end,
             };

@@ -20,6 +20,7 @@ mod names;
 mod reader;
 mod records;
 mod ring_sizes;
+mod slow_loops;
 mod source;
 mod steal_clock;
 mod switches;

@@ -19,7 +19,7 @@ use isolate::Retain;
 use recording::{
     Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, ProcCounts, Workload,
 };
-use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
+use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
 use crate::control::observer::{Notice, Watch};
@@ -67,7 +67,7 @@ pub(crate) fn run(
     let (hz, of_clock) = clock.finish(facts);
     doubts.extend(of_clock);
     doubts.extend(after.doubts());
-    doubts.extend(whole.tick.clone());
+    doubts.extend(whole.ended.tick.clone());
     doubts.extend(doubts_of(&whole, spec, hz, facts));
     Ok(whole.series(spec.cpu, hz, &after, facts))
 }
@@ -137,12 +137,35 @@ impl Start {
 struct RawRun {
     plan: JitterPlan,
     before: ProcCounters,
+    ended: Ended,
+}
+
+/// What the measuring thread returns.
+struct Ended {
     result: JitterResult,
+    /// The counter and `CLOCK_MONOTONIC` before and after the tests.
+    clock: [(Tsc, Nanos); 2],
     proc: ProcCounts,
     /// The CPU of the thread when it ended.
     ended_on: Option<Cpu>,
     /// The doubt if its tick should have stopped, and did not.
     tick: Option<Doubt>,
+}
+
+impl Ended {
+    /// When the slowest loop of each test began, on `CLOCK_MONOTONIC`. That clock is adjusted to the time of
+    /// a network, so that its rate is that between the two readings.
+    fn slowest_at(&self) -> Vec<Nanos> {
+        let [(begin, time), (end, last)] = self.clock;
+        let ticks = u128::from(end.since(begin).ticks()).max(1);
+        let passed = u128::from(last.saturating_sub(time).get());
+        let at = |since: &TscDelta| {
+            let since = self.result.began.plus(*since).since(begin).ticks();
+            let since = u128::from(since) * passed / ticks;
+            time + Nanos::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+        };
+        self.result.slowest_at().iter().map(at).collect()
+    }
 }
 
 impl RawRun {
@@ -153,19 +176,23 @@ impl RawRun {
         after: &ProcCounters,
         facts: &Facts,
     ) -> JitterSeries {
-        let result = self.result;
+        let slowest_at_ns = self.ended.slowest_at();
+        let Ended { result, proc, .. } = self.ended;
         JitterSeries {
             clock: counter::NAME.to_owned(),
             clock_hz,
             plan: self.plan,
             elapsed_ns: clock_hz.span(result.elapsed),
             tests: result.tests().to_vec(),
+            slowest_at_ns,
+            source: None,
+            blamed: None,
             lost: result.lost,
             unfinished: result.unfinished,
             backwards: result.backwards,
             proc: ProcCounts {
-                preempted: self.proc.preempted,
-                waited_ns: self.proc.waited_ns,
+                preempted: proc.preempted,
+                waited_ns: proc.waited_ns,
                 ..after.since(&self.before, cpu, facts)
             },
         }
@@ -215,8 +242,7 @@ fn measure(
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
-        let (result, proc, ended_on, tick) = ended;
-        Ok(RawRun { plan, before, result, proc, ended_on, tick })
+        Ok(RawRun { plan, before, ended })
     })
 }
 
@@ -228,7 +254,7 @@ fn work(
     board: &Board,
     ready: impl FnOnce(Result<TscDelta, Error>),
     begin: &Receiver<Start>,
-) -> Option<(JitterResult, ProcCounts, Option<Cpu>, Option<Doubt>)> {
+) -> Option<Ended> {
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
@@ -243,12 +269,14 @@ fn work(
     let tick = stop_tick(spec.cpu, facts, stop.as_atomic());
     // The thread has slept: warm up the caches again.
     work.once();
+    let clock = counter::read_with(libc::CLOCK_MONOTONIC);
     mark::begin();
     run_tests(limits, &mut *work, stop.as_atomic(), board, &mut result);
     mark::end();
+    let clock = [clock, counter::read_with(libc::CLOCK_MONOTONIC)];
     let mut proc = ProcCounts::default();
     ThreadTime::now().add_since(before, &mut proc);
-    Some((result, proc, isolate::current_cpu(), tick))
+    Some(Ended { result, clock, proc, ended_on: isolate::current_cpu(), tick })
 }
 
 /// Takes the CPU, prepares the workload, and estimates the duration of one run.
@@ -292,7 +320,7 @@ fn doubts_of(whole: &RawRun, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec
     let mut doubts: Vec<Doubt> =
         doubts_if.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
     let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::THROTTLED_MIN;
-    if spec.fifo.is_some() && whole.result.tests().iter().any(slow) {
+    if spec.fifo.is_some() && whole.ended.result.tests().iter().any(slow) {
         doubts.extend(doubts::of_fifo(&alone, facts));
     }
     doubts
@@ -303,8 +331,8 @@ type DoubtIf = (bool, Code, &'static str);
 
 /// Too few or too short tests, and those beyond the capacity.
 fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
-    let kept = u64::try_from(whole.result.tests().len()).unwrap_or(u64::MAX);
-    let made = kept.saturating_add(whole.result.lost.map_or(0, |lost| lost.tests));
+    let kept = u64::try_from(whole.ended.result.tests().len()).unwrap_or(u64::MAX);
+    let made = kept.saturating_add(whole.ended.result.lost.map_or(0, |lost| lost.tests));
     [
         (
             made == 0,
@@ -323,7 +351,7 @@ fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
             "fewer than 100 tests: their p99 is their largest jitter",
         ),
         (
-            whole.result.lost.is_some(),
+            whole.ended.result.lost.is_some(),
             Code::TestsLost,
             "more tests than the buffer holds: all are counted and summed, but the later \
              ones are missing in median, p99 and histogram; a larger -l makes fewer",
@@ -335,12 +363,12 @@ fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
 fn of_thread(whole: &RawRun, cpu: Cpu) -> [DoubtIf; 2] {
     [
         (
-            whole.result.backwards > 0,
+            whole.ended.result.backwards > 0,
             Code::ClockBackwards,
             "the counter went backwards during the run",
         ),
         (
-            whole.ended_on.is_some_and(|ended| ended != cpu),
+            whole.ended.ended_on.is_some_and(|ended| ended != cpu),
             Code::Migrated,
             "the measuring thread was moved to another CPU: something changed its affinity, \
              or the CPU went offline",
@@ -462,11 +490,27 @@ mod tests {
         RawRun {
             plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
             before: ProcCounters::now(),
-            result: result(tests, loops, 200),
-            proc: ProcCounts::default(),
-            ended_on: Some(Cpu::new(ended_on)),
-            tick: None,
+            ended: Ended {
+                result: result(tests, loops, 200),
+                clock: [(Tsc::from_counter(0), Nanos::ZERO); 2],
+                proc: ProcCounts::default(),
+                ended_on: Some(Cpu::new(ended_on)),
+                tick: None,
+            },
         }
+    }
+
+    /// Check that the beginnings of loops are converted with the rate between the two readings.
+    #[test]
+    fn times_of_slow_loops() {
+        let mut ended = whole(2, 3, 0).ended;
+        ended.result.began = Tsc::from_counter(110);
+        let since: Vec<u64> =
+            ended.result.slowest_at().iter().map(|at| at.ticks()).collect();
+        let reading = |ticks, ns| (Tsc::from_counter(ticks), Nanos::from_nanos(ns));
+        ended.clock = [reading(100, 1_000), reading(300, 1_400)];
+        let expected = since.iter().map(|since| Nanos::from_nanos(1_020 + since * 2));
+        assert_eq!(ended.slowest_at(), expected.collect::<Vec<_>>());
     }
 
     /// Check what causes a doubt, and that a good run has none.
@@ -483,11 +527,11 @@ mod tests {
         assert_eq!(codes(&whole(0, 2, 0)), [Code::NothingMeasured]);
         assert_eq!(codes(&whole(201, 2, 0)), [Code::TestsLost]);
         let mut few = whole(20, 2, 0);
-        few.result = result(120, 2, 20);
+        few.ended.result = result(120, 2, 20);
         assert_eq!(codes(&few), [Code::TestsLost]);
         assert_eq!(codes(&whole(100, 2, 1)), [Code::Migrated]);
         let mut back = whole(100, 2, 0);
-        back.result.backwards = 1;
+        back.ended.result.backwards = 1;
         assert_eq!(codes(&back), [Code::ClockBackwards]);
     }
 }

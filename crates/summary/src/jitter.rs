@@ -10,6 +10,8 @@ use serde::Serialize;
 use stats::{Distribution, Jitters, Loops, mean};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
+use crate::noise::culprits::CulpritSummary;
+use crate::noise::own::OwnCost;
 use crate::proc_counts::ProcSummary;
 
 pub(crate) mod percentiles;
@@ -34,6 +36,13 @@ pub struct JitterSummary {
     pub loops_all: u64,
     /// The time from the start of the first loop to the end of the last one.
     pub elapsed_ns: Nanos,
+    /// The causes of the jitter of all tests, as shares of it: its tests are their gaps. Missing if events
+    /// were not traced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<CulpritSummary>,
+    /// The part of the threads of the process that measured.
+    #[serde(skip)]
+    pub own: OwnCost,
     /// The counters of `/proc` during the measurement.
     pub proc: ProcSummary,
 }
@@ -56,7 +65,12 @@ pub struct JitterProgress {
 impl JitterSummary {
     /// Summarizes a series.
     pub fn of(spec: &JitterSpec, series: &JitterSeries) -> Self {
+        let jitters = series.tests.iter().map(|test| series.clock_hz.span(test.jitter()));
+        let all: Nanos = jitters.sum();
+        let culprits = CulpritSummary::of(series.blamed.as_ref(), None, all);
         Self {
+            own: OwnCost::of(&culprits, series.elapsed_ns, all),
+            culprits,
             cpu: spec.cpu,
             tests: tests(series),
             loops: series.plan.loops,
@@ -78,6 +92,8 @@ impl JitterSummary {
         let part = JitterSeries {
             clock: series.clock.clone(),
             tests: series.tests.get(tests).unwrap_or_default().to_vec(),
+            slowest_at_ns: Vec::new(),
+            blamed: None,
             lost: None,
             unfinished: None,
             proc: ProcCounts::default(),
@@ -185,6 +201,9 @@ mod tests {
             },
             elapsed_ns: Nanos::from_micros(9),
             tests: tests.iter().copied().map(times).collect(),
+            slowest_at_ns: Vec::new(),
+            source: None,
+            blamed: None,
             lost: None,
             unfinished: None,
             backwards: 0,

@@ -9,11 +9,11 @@ use clap::ArgAction;
 use isolate::Retain;
 use recording::{Body, JitterSpec, Recording, Spec, Workload};
 use report::Document;
-use session::{Access, Plan};
+use session::{Access, Plan, Threads, Trace};
 use summary::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
-use crate::args::{Output, SaveOptions, span};
+use crate::args::{Output, SaveOptions, SourceOption, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, report_choice};
@@ -69,6 +69,11 @@ pub(crate) struct JitterArgs {
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
     #[command(flatten)]
+    pub(crate) source: SourceOption,
+    /// Do not trace what makes loops slow; tracing adds a small cost to each event.
+    #[arg(long, conflicts_with = "source")]
+    pub(crate) no_trace: bool,
+    #[command(flatten)]
     pub(crate) saved: SaveOptions,
     /// Print help.
     #[arg(long, action = ArgAction::HelpLong)]
@@ -119,9 +124,10 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     let plan = Plan { isolation, ..plan };
     report_choice(&pick, output.quiet);
     if let Workload::Exec(library) = &args.workload {
+        // The process that loads it has no capability to trace.
         return supervise(args, pick.cpu, plan, library, output);
     }
-    measure(args, pick.cpu, plan, output)
+    measure(args, pick.cpu, Plan { trace: trace(args), ..plan }, output)
 }
 
 /// Isolates the CPU, on which a supervised process then measures.
@@ -168,6 +174,14 @@ fn measure(
     let outcome = outcome?;
     written.transpose()?;
     Ok(outcome)
+}
+
+fn trace(args: &JitterArgs) -> Trace {
+    let source = args.source.of_recording();
+    match args.no_trace {
+        true => Trace::Nothing,
+        false => Trace::Events { source, threads: Threads::Others, stores: false },
+    }
 }
 
 fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {

@@ -8,10 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::culprits::can_watch;
+use crate::outranking::{self, Outranking};
 use crate::settings_lock::lock_settings;
 use crate::tool::{
-    children, is_root, json, public_tool, run, signal, spawn, text, tool, turn,
-    unprivileged, wait_for_threads,
+    children, first_cpu, is_root, json, public_tool, run, signal, spawn, text, tool,
+    turn, unprivileged, wait_for_threads,
 };
 
 /// Few and short tests that any user may run.
@@ -487,4 +489,33 @@ fn supervised_runs_end() {
     while !gone() {
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Check that a thread that interrupts the workload is named as a cause of jitter, and that all causes add
+/// up to the jitter of all tests; and that nothing is traced if that is not wanted.
+#[test]
+fn causes_of_jitter() {
+    let _turn = turn();
+    if !can_watch("causes_of_jitter") {
+        return;
+    }
+    // No test with a journal of its own restores it meanwhile.
+    let _settings = lock_settings();
+    let cpu = first_cpu();
+    let Some(outranking) = Outranking::start("causes_of_jitter", &cpu) else { return };
+    let args = ["jitter", "-a", &cpu, "--fifo", "50", "-w", "compute", "--json", "-l"];
+    let object = json(&[&args[..], &["300", "-t", "20"]].concat());
+    let untraced = json(&[&args[..], &["2", "-t", "2", "--no-trace"]].concat());
+    drop(outranking);
+    let culprits = object["summary"]["culprits"].as_array().unwrap();
+    let is_it = |culprit: &&Value| culprit["name"] == outranking::NAME;
+    let culprit = culprits.iter().find(is_it).unwrap_or_else(|| panic!("{culprits:?}"));
+    assert!(culprit["gaps"].as_u64().unwrap() >= 10, "{culprit}");
+    assert!(culprit["max_ns"].as_u64().unwrap() > 1_000_000, "{culprit}");
+    let sum = culprits.iter().map(|culprit| culprit["ns"].as_u64().unwrap()).sum::<u64>();
+    let jitter = &object["summary"]["jitter"];
+    let mean = jitter["mean"].as_u64().unwrap();
+    // The mean is rounded, and so is each of 20 lengths.
+    assert!(sum.abs_diff(mean * 20) <= 40, "{sum} {mean}");
+    assert!(untraced["summary"]["culprits"].is_null(), "{untraced}");
 }

@@ -1,14 +1,12 @@
 //! Timer wake-up latency, as users request it.
 
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::culprits::can_watch;
+use crate::outranking::{self, Outranking};
 use crate::tool::{
     first_cpu, is_root, json, public_tool, run, signal, spawn, text, turn, unprivileged,
 };
@@ -172,25 +170,6 @@ fn real_time_latency() {
     assert!(text(&output.stderr).contains("CAP_SYS_NICE"), "{}", text(&output.stderr));
 }
 
-/// A thread of this process that takes 2 ms of each 50 ms, above all others, until it is stopped.
-fn outranking(cpu: &str) -> (Arc<AtomicBool>, JoinHandle<bool>) {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (stopped, cpu) = (Arc::clone(&stop), units::Cpu::new(cpu.parse().unwrap()));
-    let work = move || {
-        let is_permitted = isolate::pin_with_priority(cpu, Some(99)).is_ok();
-        while is_permitted && !stopped.load(Ordering::Relaxed) {
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_millis(2) {
-                std::hint::spin_loop();
-            }
-            std::thread::sleep(Duration::from_millis(48));
-        }
-        is_permitted
-    };
-    let named = std::thread::Builder::new().name("nf-pathd".to_owned());
-    (stop, named.spawn(work).unwrap())
-}
-
 /// Check that a thread that delays a real-time task is named, in the sums and for the latest wake-ups,
 /// and that all parts and all culprits add up to the latency.
 #[test]
@@ -200,16 +179,13 @@ fn delays_have_a_name() {
         return;
     }
     let cpu = first_cpu();
-    let (stop, thread) = outranking(&cpu);
+    let Some(outranking) = Outranking::start("delays_have_a_name", &cpu) else { return };
     let object = json(&["latency", "--fifo", "80", "-c", &cpu, "-d", "2", "--json"]);
-    stop.store(true, Ordering::Relaxed);
-    if !thread.join().unwrap() {
-        return println!("skipped: delays_have_a_name: SCHED_FIFO is not permitted here");
-    }
+    drop(outranking);
     let seen = &object["summary"]["cpus"][0];
     let list = |key: &str| seen[key].as_array().unwrap().clone();
     let ns = |value: &Value| value["ns"].as_u64().unwrap();
-    let named = |value: &Value| value["name"] == "nf-pathd";
+    let named = |value: &Value| value["name"] == outranking::NAME;
     let is_it = |culprit: &&Value| named(culprit) && culprit["part"] == "scheduling";
     let culprits = list("culprits");
     let culprit = culprits.iter().find(is_it).unwrap_or_else(|| panic!("{culprits:?}"));

@@ -18,6 +18,7 @@ mod lab_parts;
 mod latency;
 mod occupied;
 mod other_tools;
+mod outranking;
 mod printing;
 mod prometheus;
 mod quota;

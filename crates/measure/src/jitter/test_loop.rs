@@ -1,5 +1,5 @@
 //! The timed loop of `jitter`: repeats a workload, records the fastest and the slowest loop of each
-//! test, and publishes its progress.
+//! test, and when the slowest one began, and publishes its progress.
 //!
 //! It does not allocate, lock or enter the kernel, as long as the workload does not
 //! (`tests/quiet.rs` counts). Memory for the tests is touched before it begins; when it is full the
@@ -33,6 +33,8 @@ pub struct TestLimits {
 #[derive(Debug)]
 pub struct JitterResult {
     recorded: Box<[LoopTimes]>,
+    /// From the beginning to the slowest loop of each recorded test.
+    slowest_at: Box<[TscDelta]>,
     used: usize,
     /// Tests beyond the capacity.
     pub lost: Option<LostTests>,
@@ -40,6 +42,8 @@ pub struct JitterResult {
     pub unfinished: Option<UnfinishedTest>,
     /// How often the counter went backwards; such a loop has no time.
     pub backwards: u64,
+    /// The first reading of the counter.
+    pub began: Tsc,
     /// The duration.
     pub elapsed: TscDelta,
 }
@@ -50,6 +54,8 @@ impl JitterResult {
         Self {
             // Not zero, which would be mapped lazily and fault in the loop.
             recorded: vec![UNSEEN; tests].into_boxed_slice(),
+            slowest_at: vec![UNSEEN.fastest; tests].into_boxed_slice(),
+            began: Tsc::from_counter(0),
             used: 0,
             lost: None,
             unfinished: None,
@@ -63,9 +69,15 @@ impl JitterResult {
         &self.recorded[..self.used]
     }
 
-    fn record(&mut self, test: LoopTimes) {
-        if let Some(place) = self.recorded.get_mut(self.used) {
-            *place = test;
+    /// The beginnings of their slowest loops, from the first reading of the counter on.
+    pub fn slowest_at(&self) -> &[TscDelta] {
+        &self.slowest_at[..self.used]
+    }
+
+    fn record(&mut self, test: LoopTimes, slowest_at: TscDelta) {
+        let place = self.recorded.get_mut(self.used);
+        if let Some(place) = place.zip(self.slowest_at.get_mut(self.used)) {
+            (*place.0, *place.1) = (test, slowest_at);
             self.used += 1;
             return;
         }
@@ -194,14 +206,20 @@ pub fn run(
     board: &Board,
     result: &mut JitterResult,
 ) {
-    let mut readings = Readings::from(counter::now());
+    result.began = counter::now();
+    let mut readings = Readings::from(result.began);
     let (mut so_far, mut is_over) = (NOTHING, false);
     while so_far.tests < limits.tests && !is_over {
         let (mut test, mut loops) = (UNSEEN, 0);
+        let mut slowest_at = TscDelta::default();
         while loops < limits.loops && !is_over {
             let _between = readings.add(counter::now());
+            let started = readings.elapsed();
             work.once();
             if let Some(took) = readings.add(counter::now()) {
+                if took > test.slowest {
+                    slowest_at = started;
+                }
                 test.fastest = test.fastest.min(took);
                 test.slowest = test.slowest.max(took);
                 test.sum = test.sum.saturating_add(took);
@@ -212,7 +230,7 @@ pub fn run(
         if loops < limits.loops {
             result.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
         } else {
-            result.record(test);
+            result.record(test, slowest_at);
             add(&mut so_far, test.jitter());
             board.write(&so_far);
         }
@@ -273,6 +291,31 @@ mod tests {
             let (fastest, slowest) = (test.fastest.ticks(), test.slowest.ticks());
             assert!(fastest * 7 <= test.sum.ticks() && test.sum.ticks() <= slowest * 7);
         }
+    }
+
+    /// Check that the slowest loop of a test began when the workload was slow: in its first test after one
+    /// quick loop, in its second at once.
+    #[test]
+    fn the_slowest_loop_has_a_time() {
+        struct Slow(Vec<u64>);
+        impl Work for Slow {
+            fn once(&mut self) {
+                std::thread::sleep(std::time::Duration::from_millis(self.0.remove(0)));
+            }
+        }
+        let limits = TestLimits { loops: 2, tests: 2, length: FOREVER };
+        let (never, board) = (AtomicBool::new(false), Board::default());
+        let mut result = JitterResult::with_capacity(2);
+        let mut work = Slow(vec![5, 500, 500, 5]);
+        run(limits, &mut work, &never, &board, &mut result);
+        let [first, second] = [0, 1].map(|test| {
+            let (at, times) = (result.slowest_at()[test], result.tests()[test]);
+            (at.ticks(), at.ticks() + times.slowest.ticks())
+        });
+        let quick = result.tests().iter().map(|test| test.fastest.ticks());
+        assert_eq!(result.tests().len(), 2);
+        assert!(first.0 >= quick.min().unwrap() && first.1 <= second.0, "{first:?}");
+        assert!(second.1 <= result.elapsed.ticks(), "{second:?}");
     }
 
     /// Check that the stop request ends it after the loop in which it arrived: in the middle of a

@@ -7,6 +7,7 @@ use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
 use crate::ProcCounts;
 use crate::Workload;
+use crate::blame::{Blamed, Source};
 
 /// The parameters of `jitter`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,16 @@ pub struct JitterSeries {
     pub elapsed_ns: Nanos,
     /// The tests, in order.
     pub tests: Vec<LoopTimes>,
+    /// When the slowest loop of each test began (`CLOCK_MONOTONIC`); empty in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest_at_ns: Vec<Nanos>,
+    /// The source of the events that jitter is attributed to; `None` if events were not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// The causes of the jitter of each test: its index takes the place of that of a gap. `None` if events
+    /// were not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blamed: Option<Blamed>,
     /// The tests that were not stored.
     pub lost: Option<LostTests>,
     /// The test that was incomplete at the end.
@@ -173,6 +184,9 @@ mod tests {
             },
             elapsed_ns: Nanos::from_micros(4),
             tests: vec![times([90, 200, 1_200])],
+            slowest_at_ns: vec![Nanos::from_nanos(7)],
+            source: None,
+            blamed: None,
             lost: Some(LostTests {
                 tests: 1,
                 jitter_ticks_min: TscDelta::from_ticks(5),
@@ -191,6 +205,7 @@ mod tests {
             "clock": "tsc", "clock_hz": 2_000_000_000_u64,
             "plan": {"loops": 10, "tests": 2, "duration_ns": null, "loop_ns": 50},
             "elapsed_ns": 4_000, "tests": [[90, 200, 1_200]],
+            "slowest_at_ns": [7],
             "lost": {"tests": 1, "jitter_ticks_min": 5, "jitter_ticks_max": 5,
                 "jitter_ticks_sum": 5, "loop_ticks": [95, 100, 970]},
             "unfinished": {"loops": 1, "loop_ticks": [99, 99, 99]},

@@ -4,7 +4,7 @@
 pub(crate) mod live;
 
 use facts::{Facts, Why};
-use recording::{Doubt, JitterPlan, JitterSeries, JitterSpec, Workload};
+use recording::{Doubt, JitterPlan, JitterSeries, JitterSpec, Source, Workload};
 use stats::Distribution;
 use summary::JitterSummary;
 use units::{Cpu, LengthUnit, Nanos, TscHz};
@@ -13,12 +13,20 @@ use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::measurements::latency::class;
+use crate::measurements::noise::culprits;
 use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::ticks::words as tick_words;
 use crate::number;
 
 const ABOUT: &str = "Jitter: the time of a test's slowest loop minus that of its fastest; a loop is one \
     execution of the workload";
+
+/// The number of listed causes, and that on one screen.
+const LISTED: usize = 12;
+const LISTED_ON_SCREEN: usize = 4;
+/// The explanation below their table.
+const CAUSES: &str = "Of the slowest loop of each test: the time of events during it, and the rest of the \
+    difference from the fastest loop. Shares are of all tests' jitter.";
 
 pub(crate) fn jitter(
     facts: &Facts,
@@ -101,8 +109,22 @@ pub fn jitter_results(
     let unit = unit(summary.unit, series.clock_hz);
     Document::from(text!("Measured in {}{}", summary.elapsed_ns, unit))
         .add(lengths(summary))
+        .add(causes(series.source, summary))
         .add_full(counters(&[(summary.cpu, &summary.proc)], "", true))
         .doubts(doubts)
+}
+
+/// What made the slowest loop of each test slower than the fastest; empty if events were not traced.
+fn causes(source: Option<Source>, summary: &JitterSummary) -> Document {
+    let Some(source) = source.filter(|_| !summary.culprits.is_empty()) else {
+        return Document::default();
+    };
+    let own = Some(summary.own);
+    let listed = |count| culprits::table("tests", &summary.culprits, own, count);
+    let words = culprits::source_words(source);
+    Document::default()
+        .heading(text!("Causes of jitter, traced with {}", words))
+        .add_or(listed(LISTED).legend(CAUSES), listed(LISTED_ON_SCREEN).legend(CAUSES))
 }
 
 fn unit(unit: LengthUnit, clock: TscHz) -> Text {
@@ -131,11 +153,13 @@ fn lengths(summary: &JitterSummary) -> Table {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use recording::{Body, Recording};
+    use recording::{Blamed, Body, Culprit, CulpritKind, Recording, Share, Thread};
+    use summary::Summary;
 
     use super::*;
     use crate::example::{self, GUEST};
-    use crate::measurements::text_of;
+    use crate::measurements::{recording_document, text_of};
+    use crate::terminal::screen_text;
 
     fn spec(recording: &mut Recording) -> (&mut JitterSpec, &mut JitterSeries) {
         let Body::Jitter { spec, series } = &mut recording.body else { panic!() };
@@ -146,6 +170,36 @@ mod tests {
     #[test]
     fn jitter_of_a_guest() {
         assert_snapshot!(text_of(&example::jitter(GUEST)));
+    }
+
+    /// Check the causes of jitter: the timer in each test, a thread in one of them, and noisefloor itself.
+    #[test]
+    fn causes_of_jitter() {
+        let mut recording = example::jitter(GUEST);
+        let (_, series) = spec(&mut recording);
+        let thread = |name: &str, own| {
+            let thread = Some(Thread { tid: 417, pid: 417, prio: 0, owner: None, own });
+            Culprit { kind: CulpritKind::Thread, name: name.to_owned(), thread }
+        };
+        let timer = Culprit {
+            kind: CulpritKind::Timer,
+            name: "tick_nohz_handler".to_owned(),
+            thread: None,
+        };
+        let share = |gap, culprit, micros| {
+            let ns = Nanos::from_micros(micros);
+            Share { gap, culprit, ns, inside_ns: ns, entry_ns: Some(Nanos::ZERO) }
+        };
+        let mut shares: Vec<Share> = (0..100).map(|test| share(test, 0, 7)).collect();
+        shares.extend([share(3, 1, 25), share(4, 2, 3)]);
+        series.source = Some(Source::Tracefs);
+        series.blamed = Some(Blamed {
+            culprits: vec![timer, thread("pathd", false), thread("noisefloor", true)],
+            shares,
+            ..Blamed::default()
+        });
+        let document = recording_document(&recording, &Summary::of(&recording));
+        assert_snapshot!(screen_text(&document));
     }
 
     /// Check `jitter` in TSC cycles, of a library, with a number of tests, none of them complete.

@@ -36,6 +36,9 @@ pub(crate) fn jitter(groups: &str) -> Recording {
         plan,
         elapsed_ns: Nanos::from_secs(20),
         tests: (0..100).map(test).collect(),
+        slowest_at_ns: Vec::new(),
+        source: None,
+        blamed: None,
         lost: None,
         unfinished: Some(UnfinishedTest {
             loops: 3,

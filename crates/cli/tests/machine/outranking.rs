@@ -1,0 +1,58 @@
+//! A thread that delays others: it takes 2 ms of each 50 ms of a CPU, above all other priorities.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use units::Cpu;
+
+/// Its name.
+pub(crate) const NAME: &str = "nf-pathd";
+const BUSY: Duration = Duration::from_millis(2);
+const IDLE: Duration = Duration::from_millis(48);
+
+/// The thread, which ends when this is dropped.
+pub(crate) struct Outranking {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Outranking {
+    /// Starts it on that CPU; `None`, with a line of output, if its priority is not permitted.
+    pub(crate) fn start(test: &str, cpu: &str) -> Option<Self> {
+        let (stop, cpu) =
+            (Arc::new(AtomicBool::new(false)), Cpu::new(cpu.parse().unwrap()));
+        let (is_permitted, started) = channel();
+        let stopped = Arc::clone(&stop);
+        let work = move || {
+            let pinned = isolate::pin_with_priority(cpu, Some(99));
+            is_permitted.send(pinned.is_ok()).unwrap();
+            while pinned.is_ok() && !stopped.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                while begin.elapsed() < BUSY {
+                    std::hint::spin_loop();
+                }
+                sleep(IDLE);
+            }
+        };
+        let named = std::thread::Builder::new().name(NAME.to_owned());
+        let thread = Some(named.spawn(work).unwrap());
+        let outranking = Self { stop, thread };
+        if started.recv().unwrap() {
+            return Some(outranking);
+        }
+        println!("skipped: {test}: SCHED_FIFO is not permitted here");
+        None
+    }
+}
+
+impl Drop for Outranking {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
