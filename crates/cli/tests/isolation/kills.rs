@@ -69,7 +69,7 @@ fn settings_are_as_they_were() {
     let mut times = asked.unwrap_or(TIMES);
     let mut random = Random(7 + u64::from(times));
     let began = Instant::now();
-    let run = ["jitter", "-a", &cpu, "-t", "1", "-l", "2"];
+    let run = ["jitter", "--no-trace", "-a", &cpu, "-t", "1", "-l", "2"];
     let refused = text(&output(&[&run, &EVERYTHING[..]].concat()).stderr);
     println!("not changed here: {refused}");
     let is_isolated = refused.contains("no isolated partition: before Linux 6.15");
@@ -207,9 +207,9 @@ pub(crate) fn journal(state: &Path) -> std::path::PathBuf {
 /// Starts a run that ends in this way.
 fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
     let mut command = match end {
-        End::Signal(_) => {
-            tool(&[&["jitter", "-a", cpu, "-d", "10"], &EVERYTHING[..]].concat())
-        }
+        End::Signal(_) => tool(
+            &[&["jitter", "--no-trace", "-a", cpu, "-d", "10"], &EVERYTHING[..]].concat(),
+        ),
         End::Panic => {
             let mut own = Command::new(std::env::current_exe().unwrap());
             own.args(["--ignored", "--exact", "kills::panics"]);

@@ -76,10 +76,14 @@ fn cases(place: &Path, cpu: &str) -> Vec<Case> {
         (
             Result::Recording,
             format!(
-                "jitter -q -a {cpu} -d 100s -l 2 --irqs --workqueues --kthreads --partition"
+                "jitter -q --no-trace -a {cpu} -d 100s -l 2 --irqs --workqueues --kthreads \
+                 --partition"
             ),
         ),
-        (Result::Recording, format!("latency -q -c {cpu} --irqs --workqueues -d 100")),
+        (
+            Result::Recording,
+            format!("latency -q --no-trace -c {cpu} --irqs --workqueues -d 100"),
+        ),
         (
             Result::Recording,
             format!("nohz test -q --cpu {cpu} --observe 100 --irqs --workqueues"),
