@@ -23,7 +23,7 @@ use crate::join::layers::{Piece, innermost};
 use crate::join::{merged, nameless, within};
 use crate::level::Level;
 use crate::names::Names;
-use crate::records::{Lane, Record};
+use crate::records::{Lane, Loss, Record};
 use crate::tally::Tally;
 
 /// The name of the slack of a timer.
@@ -103,7 +103,7 @@ impl Seen {
         let (mut runs, mut timers, mut others) = (Vec::new(), Vec::new(), Vec::new());
         let mut events = Vec::with_capacity(lane.records.len());
         for record in &lane.records {
-            let span = span(record.start, record.end);
+            let span = record.span();
             let culprit = known.count(names.culprit(record));
             events.push(Event { span, culprit });
             if known.culprits()[culprit].kind == CulpritKind::Timer {
@@ -118,7 +118,7 @@ impl Seen {
         for spans in [&mut runs, &mut timers, &mut others] {
             spans.sort_unstable();
         }
-        let losses = lane.losses.iter().map(|loss| span(loss.from, loss.until));
+        let losses = lane.losses.iter().map(Loss::span);
         let mut culprits = known.into_parts().0;
         Self {
             unexplained: nameless(&mut culprits, CulpritKind::Unexplained),
@@ -285,11 +285,6 @@ fn split(span: Span, length: Nanos) -> (Span, Span) {
     let first = Span { length: span.length.min(length), ..span };
     let length = span.length.saturating_sub(first.length);
     (first, Span { start: first.end(), length })
-}
-
-fn span(start: u64, end: u64) -> Span {
-    let start = Nanos::from_nanos(start);
-    Span { start, length: Nanos::from_nanos(end).saturating_sub(start) }
 }
 
 /// The last of these spans, which are in order and do not overlap, that begins before a time.

@@ -1,7 +1,7 @@
 //! The recorded events, CPU by CPU in the order of their ends, and the lost ones.
 
 use recording::StoppedBy;
-use units::Cpu;
+use units::{Cpu, Nanos, Span};
 
 use crate::level::Level;
 
@@ -48,6 +48,11 @@ pub(crate) struct Mark {
 }
 
 impl Record {
+    /// Its time, on the kernel's monotonic clock.
+    pub(crate) fn span(&self) -> Span {
+        span(self.start, self.end)
+    }
+
     /// A thread's name.
     pub(crate) fn name(&self) -> String {
         text_of(self.comm)
@@ -90,6 +95,18 @@ pub(crate) struct Loss {
     pub(crate) until: u64,
     /// Their number.
     pub(crate) events: u64,
+}
+
+impl Loss {
+    /// When they were lost, on the records' clock.
+    pub(crate) fn span(&self) -> Span {
+        span(self.from, self.until)
+    }
+}
+
+fn span(start: u64, end: u64) -> Span {
+    let start = Nanos::from_nanos(start);
+    Span { start, length: Nanos::from_nanos(end).saturating_sub(start) }
 }
 
 /// The events of one CPU.

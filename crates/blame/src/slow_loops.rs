@@ -15,7 +15,7 @@ use crate::join::layers::{Piece, innermost};
 use crate::join::{merged, nameless, within};
 use crate::level::Level;
 use crate::names::Names;
-use crate::records::{Lane, Record};
+use crate::records::{Lane, Loss, Record};
 use crate::tally::Tally;
 
 /// The name of the thread that measures.
@@ -40,14 +40,14 @@ pub(crate) fn blamed(lane: &Lane, names: &Names, loops: &[SlowLoop]) -> Blamed {
     let mut known = Tally::default();
     let others = lane.records.iter().filter(|record| !is_measuring(record));
     let event = |record: &Record| Event {
-        span: span(record.start, record.end),
+        span: record.span(),
         culprit: known.count(names.culprit(record)),
     };
     let pieces = innermost(&others.map(event).collect::<Vec<_>>());
     let (mut culprits, mut events) = known.into_parts();
     let unexplained = nameless(&mut culprits, CulpritKind::Unexplained);
     events.resize(culprits.len(), 0);
-    let losses = lane.losses.iter().map(|loss| span(loss.from, loss.until));
+    let losses = lane.losses.iter().map(Loss::span);
     let losses = merged(losses.collect(), Nanos::ZERO);
     let mut shares = Vec::new();
     for (test, (slow, jitter)) in loops.iter().enumerate() {
@@ -94,11 +94,6 @@ fn shares_of(
 
 fn is_measuring(record: &Record) -> bool {
     record.level == Level::Thread && record.mark.is_self && record.name() == THREAD
-}
-
-fn span(start: u64, end: u64) -> Span {
-    let start = Nanos::from_nanos(start);
-    Span { start, length: Nanos::from_nanos(end).saturating_sub(start) }
 }
 
 #[cfg(test)]
