@@ -22,7 +22,8 @@ const EXPECTED: [(&str, &str, f64); 8] = [
 const MARGIN: f64 = 0.02;
 /// The same with two sleepers that preempt: the relation of their periods differs in each
 /// phase, and that machine had one of these. In few phases they wake in turns instead of together,
-/// and preempt twice as often; in which ones depends on the addresses of the build.
+/// and preempt twice as often; in which ones depends on the addresses of the build. A slice between those of
+/// two phases agrees, too.
 const MARGIN_OF_TWO: f64 = 0.05;
 
 const AS_FOUND: &str = r#"
@@ -113,8 +114,10 @@ fn what_was_measured_elsewhere() {
         let margin = if preempts { MARGIN_OF_TWO } else { MARGIN };
         let (name, phases) = (&cell["name"], slices(cell));
         println!("{version}, {name}: {phases:?} ms");
+        let is_between = phases[0] <= *expected && *expected <= phases[phases.len() - 1];
         let off = (interquartile_mean(&phases) / expected - 1.0).abs();
-        assert!(off <= margin, "{version}, {name}: {phases:?} ms, not {expected}");
+        let agrees = off <= margin || preempts && is_between;
+        assert!(agrees, "{version}, {name}: {phases:?} ms, not {expected}");
     }
     for kernel in [OLD, NEW] {
         let cells: Vec<Value> =
