@@ -112,33 +112,35 @@ impl Throttling {
 
 /// Quota and period in microseconds; `None` without a quota, or without the controller.
 fn limit(root: &Root, directory: &str) -> Result<Option<(u64, u64)>, Unknown> {
-    let (max, old) = (format!("{directory}/{MAX}"), format!("{directory}/{QUOTA}"));
-    let absent = |unknown: &Unknown| unknown.code == Why::Absent;
-    match root.text(&max) {
-        Ok(text) => {
-            let expected = "a quota and a period in microseconds";
-            let garbage = || Unknown::garbage(&max, 1, text.trim(), expected);
-            let (quota, period) = text.trim().split_once(' ').ok_or_else(garbage)?;
-            let number = |text: &str| text.parse().map_err(|_| garbage());
-            match quota {
-                "max" => Ok(None),
-                _ => Ok(Some((number(quota)?, number(period)?))),
-            }
-        }
-        Err(unknown) if absent(&unknown) => {
-            match root.parsed::<i64>(&old, "microseconds") {
-                Ok(quota) => match u64::try_from(quota) {
-                    Ok(quota) => {
-                        let period =
-                            root.parsed(&format!("{directory}/{PERIOD}"), "microseconds");
-                        Ok(Some((quota, period?)))
-                    }
-                    Err(_) => Ok(None),
-                },
-                Err(unknown) if absent(&unknown) => Ok(None),
-                Err(unknown) => Err(unknown),
-            }
-        }
+    let max = format!("{directory}/{MAX}");
+    if let Some(text) = if_present(root.text(&max))? {
+        return limit_of_v2(text.trim(), &max);
+    }
+    let micros = |name: &str| format!("{directory}/{name}");
+    let quota = if_present(root.parsed::<i64>(&micros(QUOTA), "microseconds"))?;
+    let Some(quota) = quota.and_then(|quota| u64::try_from(quota).ok()) else {
+        return Ok(None);
+    };
+    Ok(Some((quota, root.parsed(&micros(PERIOD), "microseconds")?)))
+}
+
+/// The contents of `cpu.max`.
+fn limit_of_v2(text: &str, file: &str) -> Result<Option<(u64, u64)>, Unknown> {
+    let expected = "a quota and a period in microseconds";
+    let garbage = || Unknown::garbage(file, 1, text, expected);
+    let (quota, period) = text.split_once(' ').ok_or_else(garbage)?;
+    let number = |text: &str| text.parse().map_err(|_| garbage());
+    match quota {
+        "max" => Ok(None),
+        _ => Ok(Some((number(quota)?, number(period)?))),
+    }
+}
+
+/// What was read; `None` if the file does not exist.
+fn if_present<T>(read: Result<T, Unknown>) -> Result<Option<T>, Unknown> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(unknown) if unknown.code == Why::Absent => Ok(None),
         Err(unknown) => Err(unknown),
     }
 }
