@@ -6,6 +6,7 @@ use crate::cells::table::{Line, Row, section, table_of};
 use crate::cells::{measured, nohz, programs, ticks, traced};
 use crate::document::text::Text;
 use crate::document::{Document, Importance};
+use crate::measurements::latency::causes;
 
 /// A table of one kind of measurement.
 struct Kind {
@@ -181,8 +182,7 @@ const REST: [Kind; 15] = [
     Kind {
         title: "Causes of late wake-ups",
         lines: measured::late_causes,
-        legend: "\"expiry\": until the timer's interrupt; \"scheduling\": from its end until the thread \
-                 runs; \"return\": to user mode. Shares are of the latency of all wake-ups.",
+        legend: causes::LEGEND,
         more: "In exact cells an instruction takes 1 ns; the time includes that of tracing.",
         shown: Importance::Full,
         ..SHOWN

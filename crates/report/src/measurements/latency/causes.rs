@@ -12,7 +12,9 @@ use units::{Cpu, Nanos};
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
-use crate::measurements::noise::culprits::{OWN, kind_word, source_words, thread_words};
+use crate::measurements::noise::culprits::{
+    OWN, cell_of, kind_word, name_of, source_words,
+};
 use crate::number;
 
 /// The number of listed culprits on one screen, and with `--full`.
@@ -22,7 +24,7 @@ const LISTED: usize = 16;
 const WAKEUPS: usize = 10;
 const MOMENTS: usize = 12;
 /// The explanation below the table.
-const LEGEND: &str = "\"expiry\": until the timer's interrupt; \"scheduling\": from its end until the \
+pub(crate) const LEGEND: &str = "\"expiry\": until the timer's interrupt; \"scheduling\": from its end until the \
     thread runs; \"return\": to user mode. Shares are of the latency of all wake-ups.";
 /// What the idle task means.
 const IDLE: &str = "\"idle\": the CPU had nothing to run; before the interrupt, it leaves an idle state, or \
@@ -78,7 +80,7 @@ fn sentence(cpu: Cpu, late: &LateWakeupSummary) -> Text {
 
 fn because(late: &LateWakeupSummary) -> Text {
     let main = &late.main;
-    let (ns, name) = (main.ns, named(&main.cause));
+    let (ns, name) = (main.ns, name_of(&main.cause.name, main.cause.thread.as_ref()));
     match (main.cause.kind, main.part) {
         (CulpritKind::Unexplained, _) => {
             text!(
@@ -115,12 +117,6 @@ fn because(late: &LateWakeupSummary) -> Text {
     }
 }
 
-/// A name; that of a thread with its TID and priority.
-fn named(cause: &WakeCause) -> Text {
-    let thread = cause.thread.as_ref().map_or_else(String::new, thread_words);
-    text!("{}{}", Text::name(cause.name.as_str()), thread)
-}
-
 /// The name as a cell.
 pub(crate) fn cell(cause: &WakeCause) -> Cell {
     if cause.is_idle() {
@@ -129,8 +125,7 @@ pub(crate) fn cell(cause: &WakeCause) -> Cell {
     if cause.is_own() {
         return OWN.into();
     }
-    let thread = cause.thread.as_ref().map_or_else(String::new, thread_words);
-    Cell::from(Text::name(cause.name.as_str())).tail(thread)
+    cell_of(&cause.name, cause.thread.as_ref())
 }
 
 /// The kind of a cause that its name does not tell.

@@ -120,22 +120,32 @@ fn own_row(own: OwnCost) -> Vec<Cell> {
 
 /// A culprit's name; that of a thread with its TID and priority.
 pub(crate) fn name(culprit: &CulpritSummary) -> Text {
-    text!("{}{}", Text::name(culprit.name.as_str()), thread(culprit))
+    name_of(&culprit.name, culprit.thread.as_ref())
 }
 
-/// The same as a cell; the TID and priority of a thread, which distinguish it, are never cut.
+/// The same of a name and its thread.
+pub(crate) fn name_of(name: &str, thread: Option<&Thread>) -> Text {
+    text!("{}{}", Text::name(name), thread_of(thread))
+}
+
+/// A culprit's name as a cell; the TID and priority of a thread, which distinguish it, are never cut.
 pub(crate) fn named(culprit: &CulpritSummary) -> Cell {
-    Cell::from(Text::name(culprit.name.as_str())).tail(thread(culprit))
+    cell_of(&culprit.name, culprit.thread.as_ref())
+}
+
+/// The same of a name and its thread.
+pub(crate) fn cell_of(name: &str, thread: Option<&Thread>) -> Cell {
+    Cell::from(Text::name(name)).tail(thread_of(thread))
 }
 
 /// The TID and priority of a thread; empty of other culprits.
 pub(crate) fn thread(culprit: &CulpritSummary) -> String {
-    culprit.thread.as_ref().map_or_else(String::new, thread_words)
+    thread_of(culprit.thread.as_ref())
 }
 
-/// The TID and priority of a thread: ` (417 rt 99)`.
-pub(crate) fn thread_words(thread: &Thread) -> String {
-    format!(" ({}{})", thread.tid, class(thread.prio))
+/// The same of a thread: ` (417 rt 99)`.
+fn thread_of(thread: Option<&Thread>) -> String {
+    thread.map_or_else(String::new, |it| format!(" ({}{})", it.tid, class(it.prio)))
 }
 
 /// A thread's scheduling class, if not an ordinary one; real-time priorities are as in chrt(1).
