@@ -5,6 +5,7 @@ pub(crate) mod output;
 use std::path::PathBuf;
 
 use recording::{Step, StepSetting};
+use session::{Threads, Trace};
 use summary::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
@@ -92,6 +93,12 @@ impl SourceOption {
     /// The source as it is recorded; `None`: the best available.
     pub(crate) fn of_recording(self) -> Option<recording::Source> {
         self.source.map(Source::of_recording)
+    }
+
+    /// The trace of what other threads and interrupts do.
+    pub(crate) fn trace(self) -> Trace {
+        let (source, threads) = (self.of_recording(), Threads::Others);
+        Trace::Events { source, threads, stores: false }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ::facts::Facts;
 use recording::{CheckSpec, Spec};
-use session::{Plan, Threads, Trace};
+use session::Plan;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Limits, Output, SourceOption, Where, seconds};
@@ -42,9 +42,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let output = output.beside(files.iter().copied().chain(prometheus))?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
-    let source = args.source.of_recording();
-    let trace = Trace::Events { source, threads: Threads::Others, stores: false };
-    let access = args.claiming.access();
+    let (access, trace) = (args.claiming.access(), args.source.trace());
     let plan = Plan { access, trace, ..plan };
     let measured = measuring::measure(plan, output)?;
     let outcome = measuring::finish(&measured, &files, output);

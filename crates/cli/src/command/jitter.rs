@@ -9,7 +9,7 @@ use clap::ArgAction;
 use isolate::Retain;
 use recording::{Body, JitterSpec, Recording, Spec, Workload};
 use report::Document;
-use session::{Access, Plan, Threads, Trace};
+use session::{Access, Plan, Trace};
 use summary::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
@@ -177,11 +177,7 @@ fn measure(
 }
 
 fn trace(args: &JitterArgs) -> Trace {
-    let source = args.source.of_recording();
-    match args.no_trace {
-        true => Trace::Nothing,
-        false => Trace::Events { source, threads: Threads::Others, stores: false },
-    }
+    if args.no_trace { Trace::Nothing } else { args.source.trace() }
 }
 
 fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {

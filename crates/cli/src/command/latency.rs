@@ -1,7 +1,7 @@
 //! `latency`: timer wake-up latency.
 
 use recording::{LatencySpec, Spec};
-use session::{Access, Plan, Threads, Trace};
+use session::{Access, Plan, Trace};
 use summary::Limit;
 use units::{CpuSet, Nanos};
 
@@ -75,11 +75,7 @@ pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure
 }
 
 fn trace(args: &LatencyArgs) -> Trace {
-    let source = args.source.of_recording();
-    match args.no_trace {
-        true => Trace::Nothing,
-        false => Trace::Events { source, threads: Threads::Others, stores: false },
-    }
+    if args.no_trace { Trace::Nothing } else { args.source.trace() }
 }
 
 fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
