@@ -51,6 +51,10 @@ pub struct Events {
 }
 
 impl Events {
+    fn lane(&self, cpu: Cpu) -> Option<&Lane> {
+        self.lanes.iter().find(|lane| lane.cpu == cpu)
+    }
+
     /// The number of lost events.
     pub fn lost(&self) -> u64 {
         self.lanes.iter().flat_map(|lane| &lane.losses).map(|loss| loss.events).sum()
@@ -122,9 +126,7 @@ impl Events {
         let (Some(monotonic), [cpu]) = (series.monotonic, series.cpus.as_slice()) else {
             return TypicalEdges::default();
         };
-        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu.cpu) else {
-            return TypicalEdges::default();
-        };
+        let Some(lane) = self.lane(cpu.cpu) else { return TypicalEdges::default() };
         let clock = Clock::of(monotonic);
         let is_loop =
             |record: &&Record| record.level == Level::Thread && record.mark.is_self;
@@ -164,9 +166,7 @@ impl Events {
             return self.untraced_doubt().into_iter().collect();
         }
         for cpu in &mut series.cpus {
-            let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu.cpu) else {
-                continue;
-            };
+            let Some(lane) = self.lane(cpu.cpu) else { continue };
             let wakeups = wakeups(cpu, series.began_ns, interval);
             cpu.causes = Some(causes(lane, &self.names, wakeups, cpu.slack_ns));
         }
@@ -178,7 +178,7 @@ impl Events {
     /// Finds the causes of jitter; returns doubts.
     fn slow(&self, cpu: Cpu, series: &mut JitterSeries) -> Vec<Doubt> {
         series.source = Some(self.source);
-        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu) else {
+        let Some(lane) = self.lane(cpu) else {
             return self.untraced_doubt().into_iter().collect();
         };
         let blamed = slow_loops::blamed(lane, &self.names, &slow_loops::of(series));

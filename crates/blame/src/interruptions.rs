@@ -16,7 +16,7 @@ use units::{Cpu, Nanos, Span};
 use crate::join::edges::TypicalEdges;
 use crate::join::layers::innermost;
 use crate::join::steal::common;
-use crate::join::{Joined, join, merged, within as pieces_within};
+use crate::join::{Joined, join, merged, overlaps, within as pieces_within};
 use crate::level::Level;
 use crate::names::Names;
 use crate::records::{Lane, Loss, Outside, Record, Stolen};
@@ -304,12 +304,6 @@ fn is_in(span: Span, stretches: &[Span]) -> bool {
     let after = stretches.partition_point(|stretch| stretch.start <= span.start);
     let last = after.checked_sub(1).and_then(|at| stretches.get(at));
     last.is_some_and(|stretch| span.start < stretch.end())
-}
-
-/// Whether it overlaps any of these periods, which are in order.
-fn overlaps(span: Span, stretches: &[Span]) -> bool {
-    let next = stretches.partition_point(|stretch| stretch.end() <= span.start);
-    stretches.get(next).is_some_and(|stretch| stretch.start < span.end())
 }
 
 #[cfg(test)]

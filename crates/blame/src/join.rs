@@ -51,11 +51,8 @@ pub fn join(
 ) -> Joined {
     let pieces = innermost(events);
     let losses = merged(losses.to_vec(), Nanos::ZERO);
-    let known = |gap: &Span| {
-        let next = losses.partition_point(|loss| loss.end() <= gap.start);
-        losses.get(next).is_none_or(|loss| loss.start >= gap.end())
-    };
-    let pieces_of = |gap: &Span| known(gap).then(|| within(&pieces, *gap));
+    let pieces_of =
+        |gap: &Span| (!overlaps(*gap, &losses)).then(|| within(&pieces, *gap));
     let found: Vec<Option<Vec<Piece>>> = gaps.iter().map(pieces_of).collect();
     let complete = gaps
         .iter()
@@ -96,6 +93,12 @@ pub(crate) fn merged(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
         touches
     });
     spans
+}
+
+/// Whether a span overlaps any of these periods, which are in order and do not overlap.
+pub(crate) fn overlaps(span: Span, stretches: &[Span]) -> bool {
+    let next = stretches.partition_point(|stretch| stretch.end() <= span.start);
+    stretches.get(next).is_some_and(|stretch| stretch.start < span.end())
 }
 
 /// The pieces within a gap, cut to it. `pieces` are in order and do not overlap.

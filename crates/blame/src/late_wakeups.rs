@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 
 use recording::{
     CpuLatency, Culprit, CulpritKind, Event, LateWakeup, WakeMoment, WakePart, WakeShare,
-    Wakeup, WakeupCauses,
+    WakeupCauses,
 };
 use units::{Cpu, Nanos, Span};
 
 use crate::join::layers::{Piece, innermost};
-use crate::join::{merged, nameless, within};
+use crate::join::{merged, nameless, overlaps, within};
 use crate::level::Level;
 use crate::names::Names;
 use crate::records::{Lane, Loss, Record};
@@ -37,13 +37,8 @@ const BEFORE_MAX: Nanos = Nanos::from_millis(100);
 
 /// The wake-ups of one CPU, from expiry to reading, on the records' clock.
 pub(crate) fn wakeups(cpu: &CpuLatency, began: Nanos, interval: Nanos) -> Vec<Span> {
-    let mut due = began + cpu.first_ns;
-    let wakeup = |wakeup: &Wakeup| {
-        let start = due;
-        due = due + interval.saturating_mul(wakeup.expiries);
-        Span { start, length: wakeup.late_ns }
-    };
-    cpu.wakeups.iter().map(wakeup).collect()
+    let on_their_clock = |span: Span| Span { start: began + span.start, ..span };
+    cpu.spans(interval).map(on_their_clock).collect()
 }
 
 /// The causes of these wake-ups by a timer with that slack.
@@ -186,12 +181,8 @@ impl Seen {
         let mut moments = Vec::new();
         for (part, span) in self.parts(wakeup) {
             let (slack, culprit) = self.slack;
-            let (delay, rest) = match part {
-                WakePart::Expiry => split(span, slack),
-                WakePart::Interrupt | WakePart::Scheduling | WakePart::Return => {
-                    split(span, Nanos::ZERO)
-                }
-            };
+            let slack = if part == WakePart::Expiry { slack } else { Nanos::ZERO };
+            let (delay, rest) = split(span, slack);
             if !delay.length.is_zero() {
                 moments.push(WakeMoment { part: Some(part), culprit, span: delay });
             }
@@ -234,9 +225,10 @@ impl Seen {
                 moments.push(WakeMoment { part, culprit, span: Span { start, length } });
             }
         };
-        let next = self.losses.partition_point(|loss| loss.end() <= period.start);
-        let is_lost = self.losses.get(next).is_some_and(|loss| loss.start < period.end());
-        let pieces = if is_lost { Vec::new() } else { within(&self.pieces, period) };
+        let pieces = match overlaps(period, &self.losses) {
+            true => Vec::new(),
+            false => within(&self.pieces, period),
+        };
         let mut returning = match part {
             Some(WakePart::Return) => self.return_max,
             _ => Nanos::MAX,
@@ -297,7 +289,7 @@ fn last_before(spans: &[Span], time: Nanos) -> Option<Span> {
 mod tests {
     use facts::Root;
     use proptest::prelude::*;
-    use recording::ProcCounts;
+    use recording::{ProcCounts, Wakeup};
 
     use super::*;
     use crate::records::Mark;

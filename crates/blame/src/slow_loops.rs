@@ -12,7 +12,7 @@ use recording::{Blamed, CulpritKind, Event, JitterSeries, Share};
 use units::{Nanos, Span};
 
 use crate::join::layers::{Piece, innermost};
-use crate::join::{merged, nameless, within};
+use crate::join::{merged, nameless, overlaps, within};
 use crate::level::Level;
 use crate::names::Names;
 use crate::records::{Lane, Loss, Record};
@@ -51,9 +51,10 @@ pub(crate) fn blamed(lane: &Lane, names: &Names, loops: &[SlowLoop]) -> Blamed {
     let losses = merged(losses.collect(), Nanos::ZERO);
     let mut shares = Vec::new();
     for (test, (slow, jitter)) in loops.iter().enumerate() {
-        let next = losses.partition_point(|loss| loss.end() <= slow.start);
-        let is_lost = losses.get(next).is_some_and(|loss| loss.start < slow.end());
-        let pieces = if is_lost { Vec::new() } else { within(&pieces, *slow) };
+        let pieces = match overlaps(*slow, &losses) {
+            true => Vec::new(),
+            false => within(&pieces, *slow),
+        };
         shares.extend(shares_of(test, *jitter, &pieces, unexplained));
     }
     let lost = lane.losses.iter().map(|loss| loss.events).sum();

@@ -4,7 +4,7 @@
 //! interval. Its wake-ups are stored; `summary` derives the samples.
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::ProcCounts;
 use crate::blame::Source;
@@ -89,6 +89,19 @@ pub struct CpuLatency {
     /// The CPU's idle states, the shallowest first; empty if the kernel has no cpuidle driver.
     #[serde(default)]
     pub idle_states: Vec<IdleUse>,
+}
+
+impl CpuLatency {
+    /// The wake-ups from their first expiry to their end, from the recording's beginning; `interval` is
+    /// that of the parameters.
+    pub fn spans(&self, interval: Nanos) -> impl Iterator<Item = Span> {
+        let mut due = self.first_ns;
+        self.wakeups.iter().map(move |wakeup| {
+            let start = due;
+            due = due + interval.saturating_mul(wakeup.expiries);
+            Span { start, length: wakeup.late_ns }
+        })
+    }
 }
 
 /// An idle state, and its use during the measurement.

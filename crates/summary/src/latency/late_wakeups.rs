@@ -56,34 +56,18 @@ pub(crate) fn late_wakeups(
     cpu: &CpuLatency,
     causes: &WakeupCauses,
 ) -> Vec<LateWakeupSummary> {
-    let due = due(interval, cpu, causes);
+    let spans: Vec<Span> = cpu.spans(interval).collect();
     let latest = causes.latest.iter().filter_map(|late| {
         let moments = moments(causes, late);
+        let Span { start, length } = *spans.get(late.wakeup)?;
         Some(LateWakeupSummary {
-            at_ns: *due.get(&late.wakeup)?,
-            late_ns: cpu.wakeups.get(late.wakeup)?.late_ns,
+            at_ns: start,
+            late_ns: length,
             main: main_cause(&moments)?,
             moments,
         })
     });
     latest.collect()
-}
-
-/// When the latest wake-ups were due, from the recording's beginning, by their index.
-fn due(
-    interval: Nanos,
-    cpu: &CpuLatency,
-    causes: &WakeupCauses,
-) -> BTreeMap<usize, Nanos> {
-    let mut due = cpu.first_ns;
-    let mut all = BTreeMap::new();
-    for (at, wakeup) in cpu.wakeups.iter().enumerate() {
-        if causes.latest.iter().any(|late| late.wakeup == at) {
-            all.insert(at, due);
-        }
-        due = due + interval.saturating_mul(wakeup.expiries);
-    }
-    all
 }
 
 fn moments(causes: &WakeupCauses, late: &LateWakeup) -> Vec<WakeMomentSummary> {
