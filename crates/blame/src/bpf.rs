@@ -15,6 +15,8 @@ pub(crate) mod ring;
 pub(crate) mod switch_programs;
 pub(crate) mod verifier_log;
 pub(crate) mod wake_programs;
+pub(crate) mod watch_programs;
+pub(crate) mod watch_tables;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;

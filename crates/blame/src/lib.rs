@@ -5,7 +5,8 @@
 //! with its length.
 //!
 //! A [`WakerWatch`] counts the wake-ups of each thread and the threads they preempt. A
-//! [`SwitchWatch`] records every context switch, with its reason.
+//! [`SwitchWatch`] records every context switch, with its reason. A [`ProgramWatch`] adds up what the
+//! threads of a running program wait for.
 
 mod bpf;
 mod clock;
@@ -17,6 +18,7 @@ mod late_wakeups;
 mod level;
 mod life;
 mod names;
+mod program_watch;
 mod reader;
 mod records;
 mod ring_sizes;
@@ -35,6 +37,7 @@ pub use events::Events;
 pub use join::edges::TypicalEdges;
 pub use join::steal::StealBounds;
 pub use join::{Joined, join};
+pub use program_watch::{ProgramWatch, refuse_target};
 pub use source::Threads;
 pub use switches::SwitchWatch;
 pub use wakers::WakerWatch;

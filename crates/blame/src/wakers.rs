@@ -19,6 +19,7 @@ use crate::bpf::wake_programs::{
 };
 use crate::error::{Error, Kind};
 use crate::names::full_name;
+use crate::program_watch::target::refuse_no_process;
 use crate::records::text_of;
 
 /// `enum no_thread` in `bpf/wakers.bpf.c`: wakers that are not threads.
@@ -79,21 +80,6 @@ impl WakerWatch {
         let ended = is_ended_early.then(|| Doubt::new(Code::Interrupted, ended));
         let doubts = doubts(&counts).into_iter().chain(ended).collect();
         Ok(Recording::now(facts, Body::Wakers { spec, series }, doubts))
-    }
-}
-
-/// The counts of a process that does not exist would be empty without an explanation.
-fn refuse_no_process(root: &Root, pid: u32) -> Result<(), Error> {
-    let refuse = |text: String| Err(Error::new(Kind::Spec, text));
-    let Ok(status) = root.text(&format!("/proc/{pid}/status")) else {
-        return refuse(format!("there is no process {pid}"));
-    };
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    match process.and_then(|process| process.trim().parse::<u32>().ok()) {
-        Some(process) if process != pid => {
-            refuse(format!("{pid} is a thread of process {process}: name that one"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -220,22 +206,6 @@ mod tests {
                 None
             }
         }
-    }
-
-    /// Check that a process that does not exist is refused, and a thread of one.
-    #[test]
-    fn no_process() {
-        let root = Root::live();
-        let kind = |pid| refuse_no_process(&root, pid).map_err(|error| error.to_string());
-        assert_eq!(kind(std::process::id()), Ok(()));
-        assert!(kind(u32::MAX).unwrap_err().contains("no process"));
-        let thread = std::thread::spawn(|| {
-            let tid = rustix::thread::gettid().as_raw_nonzero().get();
-            refuse_no_process(&Root::live(), tid.unsigned_abs())
-                .map_err(|e| e.to_string())
-        });
-        let own = format!("a thread of process {}", std::process::id());
-        assert!(thread.join().unwrap().unwrap_err().contains(&own));
     }
 
     /// Check that what exceeds the tables is counted and reported, and that nothing else is lost.

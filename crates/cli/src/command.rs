@@ -21,6 +21,7 @@ mod slices;
 mod ticks;
 mod r#try;
 mod wakers;
+mod watch;
 
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
@@ -44,6 +45,7 @@ use crate::command::slices::SlicesArgs;
 use crate::command::ticks::TicksArgs;
 use crate::command::r#try::TryArgs;
 use crate::command::wakers::WakersArgs;
+use crate::command::watch::WatchArgs;
 use crate::lab;
 use crate::lab::args::LabCommand;
 use crate::outcome::{Failure, Outcome};
@@ -168,6 +170,20 @@ Examples:
   sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
   sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
     Wakers(WakersArgs),
+    /// What the kernel and other threads take from a program that runs already.
+    ///
+    /// For each thread of a process, a systemd unit, a container or a cgroup: its time on CPUs, how long
+    /// it waited for one and what had the CPU meanwhile, and how long interrupts took; the longest
+    /// delays, each with the threads that ran instead. The program is not touched: sums are made in the
+    /// kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18). New threads, processes and cgroups
+    /// are followed. Runs for days in constant memory.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor watch -p 1234
+  sudo noisefloor watch -u nginx -d 60 --max-wait 5ms
+  sudo noisefloor watch --cgroup /kubepods.slice -d 24h --log delays.jsonl \\
+      --log-above 10ms                   # a flight recorder")]
+    Watch(WatchArgs),
     /// CPU time and wake-ups of the virtual machines on this host, and what idle ones could save.
     ///
     /// What the host would save is computed as if each idle guest woke up as rarely as the best one.
@@ -309,6 +325,7 @@ impl Command {
             | Self::Latency(LatencyArgs { place, .. }) => &place.saved,
             Self::Jitter(JitterArgs { saved, .. })
             | Self::Wakers(WakersArgs { saved, .. })
+            | Self::Watch(WatchArgs { saved, .. })
             | Self::Guests(GuestsArgs { saved, .. })
             | Self::Slices(SlicesArgs { saved, .. })
             | Self::Nohz(
@@ -351,6 +368,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Jitter(jitter) => jitter::run(&jitter, output),
         Command::Latency(latency) => latency::run(&latency, output),
         Command::Wakers(wakers) => wakers::run(&wakers, output),
+        Command::Watch(watch) => watch::run(&watch, output),
         Command::Guests(guests) => guests::run(&guests, output),
         Command::Slices(slices) => slices::run(&slices, output),
         Command::Run(run) => run::run(&run, output),

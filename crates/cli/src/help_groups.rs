@@ -5,8 +5,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "How much time is lost, and to what?",
         &[
-            "check", "noise", "ticks", "latency", "jitter", "slices", "wakers", "guests",
-            "run",
+            "check", "noise", "ticks", "latency", "jitter", "slices", "wakers", "watch",
+            "guests", "run",
         ],
     ),
     ("How to get it back?", &["facts", "nohz", "try", "restore"]),

@@ -45,7 +45,9 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
             }
         },
         Event::Measurement(measure::Notice::Doubt(doubt)) => Some(doubt.to_string()),
-        Event::Measurement(_) | Event::Started | Event::Finished => None,
+        Event::Measurement(_) | Event::Started | Event::Delay(_) | Event::Finished => {
+            None
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Parsers of files in `/proc`, `/sys` and `/dev`.
 
+pub(crate) mod cgroup_mount;
 pub(crate) mod command_line;
 pub(crate) mod config;
 pub(crate) mod context_switches;

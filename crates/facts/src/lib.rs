@@ -32,6 +32,7 @@ mod tree;
 pub use absence::unmounted;
 pub use error::{Error, Kind};
 pub use fact::{Entry, Fact, Page, Unknown, Why};
+pub use format::cgroup_mount::CgroupMount;
 pub use format::command_line::{CommandLine, Parameter};
 pub use format::config::Config;
 pub use format::context_switches::ContextSwitches;

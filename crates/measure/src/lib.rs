@@ -43,7 +43,9 @@ pub use time::{counter, mark};
 
 use facts::{Facts, Root, Throttling};
 use isolate::AvoidedCpus;
-use recording::{Body, Code, Doubt, LatencySpec, NoiseSpec, Recording, Spec};
+use recording::{
+    Body, Code, Doubt, LatencySpec, NoiseSpec, Recording, Spec, WakersSpec, WatchSpec,
+};
 use units::{CpuSet, Nanos};
 
 use crate::control::hotplug::Hotplug;
@@ -72,7 +74,10 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
         Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
-        Spec::Wakers(spec) => check_length("the duration", spec.duration_ns),
+        Spec::Wakers(WakersSpec { duration_ns, .. })
+        | Spec::Watch(WatchSpec { duration_ns, .. }) => {
+            check_length("the duration", *duration_ns)
+        }
         Spec::Guests(spec) => guests::refuse(spec),
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
@@ -102,6 +107,7 @@ fn pinned(spec: &Spec) -> CpuSet {
         Spec::Ticks(_)
         | Spec::Run(_)
         | Spec::Wakers(_)
+        | Spec::Watch(_)
         | Spec::Guests(_)
         | Spec::Program(_)
         | Spec::Imported(_) => CpuSet::empty(),
@@ -132,7 +138,8 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Program(_)
         | Spec::Imported(_)
         | Spec::Guests(_)
-        | Spec::Wakers(_) => None,
+        | Spec::Wakers(_)
+        | Spec::Watch(_) => None,
     }
 }
 
@@ -259,9 +266,9 @@ fn measure(
         Spec::Program(spec) => {
             Body::Program { series: program::run(&spec, watch)?, spec }
         }
-        Spec::Wakers(_) => {
-            let text =
-                "wake-ups are counted by the kernel (blame::WakerWatch), not by a loop";
+        Spec::Wakers(_) | Spec::Watch(_) => {
+            let text = "these sums are made in the kernel (blame::WakerWatch and \
+                        blame::ProgramWatch), not by a loop";
             return Err(Error::new(Kind::Spec, text));
         }
         Spec::Imported(_) => return Err(of_another_tool()),

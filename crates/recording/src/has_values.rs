@@ -31,6 +31,7 @@ impl Body {
             Self::Imported { series, .. } => !series.lengths.is_empty(),
             // Counts over any time, and the end of a program with its usage, are values.
             Self::Wakers { .. }
+            | Self::Watch { .. }
             | Self::Guests { .. }
             | Self::Run { .. }
             | Self::Program { .. } => true,

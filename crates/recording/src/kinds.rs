@@ -18,6 +18,7 @@ mod slices;
 mod ticks;
 mod wakers;
 mod wakeup_causes;
+mod watch;
 mod workload;
 
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
@@ -54,6 +55,10 @@ pub use ticks::{
 };
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use wakeup_causes::{LateWakeup, WakeMoment, WakePart, WakeShare, WakeupCauses};
+pub use watch::{
+    DelayKind, DelayRun, WaitParts, WaitTaker, WatchLost, WatchSeries, WatchSpec,
+    WatchTarget, WatchedDelay, WatchedInterruption, WatchedThread,
+};
 pub use workload::{Workload, WorkloadError};
 
 use serde::{Deserialize, Serialize};
@@ -81,6 +86,8 @@ macro_rules! kinds {
             Run "run" RunSpec RunSeries RunSummary;
             /// Threads by their wake-ups, and what these preempt.
             Wakers "wakers" WakersSpec WakersSeries WakersSummary;
+            /// What takes time from a running program.
+            Watch "watch" WatchSpec WatchSeries WatchSummary;
             /// Whether the tick of a CPU stops, and which interrupts remain.
             NohzTest "nohz_test" NohzSpec NohzSeries NohzTestSummary;
             /// How often the tick of a CPU stops, and how long that takes.
@@ -148,7 +155,7 @@ impl Spec {
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
             Self::Imported(spec) => spec.cpus.clone(),
-            Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
+            Self::Watch(_) | Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
         }
     }
 
@@ -160,6 +167,7 @@ impl Spec {
             Self::Check(spec) => Some(spec.idle_ns + spec.noise_ns),
             Self::Latency(spec) => Some(spec.duration_ns),
             Self::Wakers(spec) => Some(spec.duration_ns),
+            Self::Watch(spec) => Some(spec.duration_ns),
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
             Self::Guests(spec) => Some(spec.duration_ns),
@@ -180,6 +188,7 @@ impl Spec {
             | Self::Calls(_)
             | Self::Run(_)
             | Self::Wakers(_)
+            | Self::Watch(_)
             | Self::NohzTest(_)
             | Self::NohzStress(_)
             | Self::Slices(_)
@@ -201,6 +210,7 @@ impl Spec {
             | Self::Calls(_)
             | Self::Run(_)
             | Self::Wakers(_)
+            | Self::Watch(_)
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
@@ -218,6 +228,7 @@ impl Body {
             Self::Ticks { series, .. } => series.source,
             Self::Run { series, .. } => series.source,
             Self::Slices { series, .. } => Some(series.switches.as_ref()?.source),
+            Self::Watch { series, .. } => Some(series.source),
             Self::Calls { .. }
             | Self::Latency { .. }
             | Self::Wakers { .. }
@@ -240,6 +251,7 @@ impl Body {
             | Self::Latency { .. }
             | Self::Run { .. }
             | Self::Wakers { .. }
+            | Self::Watch { .. }
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
@@ -260,6 +272,7 @@ impl Body {
             | Self::Latency { .. }
             | Self::Run { .. }
             | Self::Wakers { .. }
+            | Self::Watch { .. }
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }

@@ -13,6 +13,7 @@ pub(crate) mod run;
 pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod wakers;
+pub(crate) mod watch;
 pub(crate) mod worst;
 
 use recording::{Body, Recording};
@@ -45,6 +46,7 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         }
         Body::Run { spec, series } => run::run(spec, series, own!(Run)),
         Body::Wakers { spec, .. } => wakers::wakers(spec, own!(Wakers)),
+        Body::Watch { spec, .. } => watch::watch(spec, own!(Watch)),
         Body::NohzTest { .. } => nohz::nohz_test(own!(NohzTest)),
         Body::NohzStress { .. } => nohz::nohz_stress(own!(NohzStress)),
         Body::Jitter { spec, series } => {

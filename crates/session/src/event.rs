@@ -4,6 +4,7 @@ use std::path::Path;
 
 use isolate::RestoredSetting;
 use measure::Notice;
+use recording::WatchedDelay;
 use units::CpuSet;
 
 /// What a session reports as it happens.
@@ -26,6 +27,8 @@ pub enum Event<'a> {
     Started,
     /// What the measurement reports.
     Measurement(Notice<'a>),
+    /// A stored delay of a watched program.
+    Delay(&'a WatchedDelay),
     /// The measurement has ended, successfully or not; its results are read next.
     Finished,
     /// A setting that was changed for the session, and its restore outcome.

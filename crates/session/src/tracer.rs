@@ -1,7 +1,7 @@
 //! Tracing during a measurement, and the attribution of its results.
 
-use blame::{SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher};
-use measure::{Control, Wait};
+use blame::{ProgramWatch, SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher};
+use measure::{Control, Notice, Wait};
 use recording::{
     Body, Code, Doubt, NoiseSeries, NoiseSpec, Recording, SlicesSpec, Source, Spec,
     WakersSeries, WakersSpec,
@@ -16,6 +16,10 @@ use crate::plan::{Plan, Trace};
 const LOOP: Nanos = Nanos::from_millis(100);
 /// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
+/// How often delays of a watched program are reported, and after how many of these steps its threads that
+/// have ended are removed from the kernel's tables.
+const STEP: Nanos = Nanos::from_millis(250);
+const STEPS: u64 = 4;
 /// 256 MiB of them.
 const SWITCHES_ALL: u64 = 1 << 24;
 
@@ -50,6 +54,8 @@ pub(crate) enum Tracer {
     Switches(Result<SwitchWatch, String>, Option<Box<WakerWatch>>),
     /// Wake-ups, which are the measurement.
     Wakeups(Box<WakerWatch>, Wait),
+    /// The threads of a program, which are the measurement.
+    Program(Box<ProgramWatch>, Wait),
 }
 
 impl Tracer {
@@ -65,6 +71,11 @@ impl Tracer {
                 let wait = Wait::new(spec.duration_ns)?;
                 let watch = WakerWatch::start(spec, &plan.facts)?;
                 Ok(Self::Wakeups(Box::new(watch), wait))
+            }
+            (_, Spec::Watch(spec)) => {
+                let wait = Wait::new(spec.duration_ns)?;
+                let watch = ProgramWatch::start(spec, &plan.facts)?;
+                Ok(Self::Program(Box::new(watch), wait))
             }
             (Trace::Events { source, threads, stores }, _) => {
                 let reused = reused.0.take();
@@ -121,7 +132,41 @@ impl Tracer {
                 observer.event(Event::Finished);
                 Ok(watch.end(is_ended_early)?)
             }
+            Self::Program(watch, wait) => {
+                observer.event(Event::Started);
+                let watched = watch_program(plan, watch, wait, control, observer);
+                observer.event(Event::Finished);
+                watched
+            }
         }
+    }
+}
+
+/// Watches a program until the end, and reports the stored delays as they happen.
+fn watch_program(
+    plan: &Plan,
+    mut watch: Box<ProgramWatch>,
+    wait: Wait,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Recording, Error> {
+    let mut failed = None;
+    let mut steps = 0_u64;
+    let whole = plan.spec.duration().unwrap_or(Nanos::MAX);
+    let is_ended_early = wait.pass_in_steps(control, STEP, |passed| {
+        let activity = "watching";
+        observer.event(Event::Measurement(Notice::Progress { activity, passed, whole }));
+        for delay in watch.next_delays() {
+            observer.event(Event::Delay(&delay));
+        }
+        steps += 1;
+        if steps % STEPS == 0 && failed.is_none() {
+            failed = watch.update().err();
+        }
+    });
+    match failed {
+        Some(failed) => Err(failed.into()),
+        None => Ok(watch.end(is_ended_early)?),
     }
 }
 

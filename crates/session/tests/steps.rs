@@ -69,6 +69,7 @@ impl Observer for Names {
             | Event::TraceLeftBehind(_)
             | Event::Refused(_)
             | Event::Measurement(_)
+            | Event::Delay(_)
             | Event::Returned(_)
             | Event::NotRestored(_) => "another",
         });

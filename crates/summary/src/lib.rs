@@ -42,6 +42,7 @@ mod slices;
 mod summary;
 mod ticks;
 mod wakers;
+mod watch;
 
 pub use calls::{CallSummary, CallsSummary};
 pub use cell::added::Added;
@@ -134,3 +135,6 @@ pub use ticks::rates::{
 };
 pub use ticks::{CpuTicksSummary, TicksSummary};
 pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
+pub use watch::{
+    TakerSummary, WaitLengths, WatchSummary, WatchedDelaySummary, WatchedThreadSummary,
+};

@@ -23,6 +23,7 @@ use crate::run::RunSummary;
 use crate::slices::SlicesSummary;
 use crate::ticks::TicksSummary;
 use crate::wakers::WakersSummary;
+use crate::watch::WatchSummary;
 
 macro_rules! types {
     ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {
@@ -60,6 +61,7 @@ impl Summary {
             Body::Wakers { spec, series } => {
                 Self::Wakers(WakersSummary::of(spec.top, series))
             }
+            Body::Watch { series, .. } => Self::Watch(WatchSummary::of(series)),
             Body::NohzTest { spec, series } => {
                 Self::NohzTest(NohzTestSummary::of(spec, series))
             }

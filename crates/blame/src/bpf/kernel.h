@@ -46,10 +46,38 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED */
+	int throttle_count; /* CONFIG_CFS_BANDWIDTH: of it and its parents */
 };
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq; /* the same */
+};
+
+struct kernfs_node {
+	__u64 id; /* the inode of a cgroup's directory */
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+/* The cgroups of a thread. */
+struct css_set {
+	struct cgroup_subsys_state *subsys[1]; /* by controller */
+	struct cgroup *dfl_cgrp; /* that of v2 */
 };
 
 struct task_struct {
@@ -61,6 +89,12 @@ struct task_struct {
 	__u64 jobctl; /* what is to be done before the thread returns to user mode */
 	struct sched_entity se;
 	__u64 start_time;
+	struct css_set *cgroups;
+	__u64 utime; /* ns; without CONFIG_VIRT_CPU_ACCOUNTING_GEN of whole ticks */
+	__u64 stime;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	_Bool throttled; /* its cgroup's quota is used up (since 6.18) */
 	char comm[16];
 };
 
@@ -87,8 +121,10 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
 enum {

@@ -38,14 +38,24 @@ pub(crate) struct Capacity {
     pub(crate) pairs: Option<u32>,
 }
 
-/// A thread, or (with number 0) a waker that is not a thread: `struct who` of `wakers.bpf.c` and
-/// `slices.bpf.c`.
+/// A thread, or (with number 0) a waker that is not a thread: `struct who` of `wakers.bpf.c`,
+/// `slices.bpf.c` and `watch.bpf.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C)]
 pub(crate) struct ThreadKey {
     pub(crate) tid: u32,
     /// Part of its start time; with TID 0, `enum no_thread`.
     pub(crate) born: u32,
+}
+
+impl ThreadKey {
+    /// As a key of a map.
+    pub(crate) fn bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&self.tid.to_ne_bytes());
+        bytes[4..].copy_from_slice(&self.born.to_ne_bytes());
+        bytes
+    }
 }
 
 /// The counts of a thread.
@@ -159,7 +169,7 @@ impl WakePrograms {
     /// The counts cannot be read.
     pub(crate) fn end(self) -> Result<Counts, Error> {
         self.loaded.set("counting", 0_u32)?;
-        settle(&self.loaded.program("settle")?, &self.online);
+        run_on(&self.loaded.program("settle")?, &self.online);
         let Attached { links, missing } = self.attached;
         drop(links);
         Ok(Counts { missing, ..read(&self.loaded)? })
@@ -233,8 +243,8 @@ pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Err
     })
 }
 
-/// Adds the time of threads that still run, CPU by CPU; an offline one runs none.
-fn settle(program: &ProgramMut<'_>, online: &CpuSet) {
+/// Runs a program once on each CPU, for the thread that runs there; an offline one has none.
+pub(crate) fn run_on(program: &ProgramMut<'_>, online: &CpuSet) {
     for cpu in online.iter() {
         let (cpu, flags) = (cpu.get(), ON_CPU);
         let input = ProgramInput { cpu, flags, ..ProgramInput::default() };
@@ -278,7 +288,7 @@ pub(crate) fn elements<K: Copy, V: Copy>(
 }
 
 /// One of the programs' structures, which contain only numbers.
-fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
+pub(crate) fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
     // SAFETY: the size is right, and any bytes make a `T`.
     (bytes.len() == size_of::<T>())
         .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })

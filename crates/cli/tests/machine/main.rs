@@ -30,6 +30,7 @@ mod shared_folders;
 mod slices;
 mod surroundings;
 mod tool;
+mod watch;
 
 use std::fs;
 use std::io::Read;

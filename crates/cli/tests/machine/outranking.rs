@@ -1,8 +1,8 @@
 //! A thread that delays others: it takes 2 ms of each 50 ms of a CPU, above all other priorities.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ const IDLE: Duration = Duration::from_millis(48);
 pub(crate) struct Outranking {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// When it was busy, on the clock of recordings.
+    busy: Arc<Mutex<Vec<[u64; 2]>>>,
 }
 
 impl Outranking {
@@ -26,26 +28,47 @@ impl Outranking {
             (Arc::new(AtomicBool::new(false)), Cpu::new(cpu.parse().unwrap()));
         let (is_permitted, started) = channel();
         let stopped = Arc::clone(&stop);
+        let busy = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&busy);
         let work = move || {
             let pinned = isolate::pin_with_priority(cpu, Some(99));
             is_permitted.send(pinned.is_ok()).unwrap();
             while pinned.is_ok() && !stopped.load(Ordering::Relaxed) {
-                let begin = Instant::now();
+                let (begin, from) = (Instant::now(), now());
                 while begin.elapsed() < BUSY {
                     std::hint::spin_loop();
                 }
+                noted.lock().unwrap().push([from, now()]);
                 sleep(IDLE);
             }
         };
         let named = std::thread::Builder::new().name(NAME.to_owned());
         let thread = Some(named.spawn(work).unwrap());
-        let outranking = Self { stop, thread };
+        let outranking = Self { stop, thread, busy };
         if started.recv().unwrap() {
             return Some(outranking);
         }
         println!("skipped: {test}: SCHED_FIFO is not permitted here");
         None
     }
+
+    /// How long it was busy in that time, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) fn busy_ns(&self, from: u64, until: u64) -> u64 {
+        let busy = self.busy.lock().unwrap();
+        let part = |[begin, end]: &[u64; 2]| {
+            (*end).min(until).saturating_sub((*begin).max(from))
+        };
+        busy.iter().map(part).sum()
+    }
+}
+
+/// `CLOCK_MONOTONIC`, in nanoseconds.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to `time` only.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) }, 0);
+    let part = |part: i64| u64::try_from(part).unwrap();
+    part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
 }
 
 impl Drop for Outranking {

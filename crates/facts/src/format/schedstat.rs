@@ -13,6 +13,8 @@ pub struct SchedStat {
     pub ran: Nanos,
     /// Time ready to run, but not running.
     pub waited: Nanos,
+    /// The number of its runs.
+    pub runs: u64,
 }
 
 impl SchedStat {
@@ -20,9 +22,10 @@ impl SchedStat {
     /// anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split_ascii_whitespace().map(str::parse);
-        let mut next = || numbers.next()?.ok().map(Nanos::from_nanos);
-        let (ran, waited) = (next()?, next()?);
-        next().map(|_| Self { ran, waited })
+        let mut next = || numbers.next()?.ok();
+        let (ran, waited, runs) = (next()?, next()?, next()?);
+        let (ran, waited) = (Nanos::from_nanos(ran), Nanos::from_nanos(waited));
+        Some(Self { ran, waited, runs })
     }
 }
 

@@ -34,6 +34,24 @@ impl Wait {
         Watch { control, listener }.sleep(activity, begin, until);
         control.stop.is_requested()
     }
+
+    /// Waits, and calls `each` with the time that has passed after every step of that length, and at the
+    /// end; returns whether it was ended early.
+    pub fn pass_in_steps(
+        self,
+        control: &Control,
+        step: Nanos,
+        mut each: impl FnMut(Nanos),
+    ) -> bool {
+        let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+        let begin = now();
+        let until = begin.saturating_add(self.length);
+        while now() < until && !control.stop.is_requested() {
+            control.stop.sleep_until(until.min(now().saturating_add(step)));
+            each(now().saturating_sub(begin));
+        }
+        control.stop.is_requested()
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::metrics::definition::Metric;
 use crate::metrics::read::metrics;
 use crate::metrics::table::{
     GAP_NS_MAX, GUEST_WAKEUPS_HZ_MAX, GUESTS_CPU_PPM, GUESTS_SAVING_PPM, LATE_NS_MAX,
-    NOISE_PPM,
+    NOISE_PPM, WAIT_NS_MAX,
 };
 use crate::summary::Summary;
 
@@ -35,6 +35,11 @@ impl Limit {
     /// The longest wake-up latency.
     pub fn late(most: Nanos) -> Self {
         Self { key: LATE_NS_MAX, most: most.get() as f64 }
+    }
+
+    /// The longest wait for a CPU.
+    pub fn wait(most: Nanos) -> Self {
+        Self { key: WAIT_NS_MAX, most: most.get() as f64 }
     }
 
     /// The CPU time of all guests, as a share of one CPU.

@@ -25,11 +25,13 @@ use crate::run::RunSummary;
 use crate::slices::StepSlices;
 use crate::ticks::CpuTicksSummary;
 use crate::wakers::WakersSummary;
+use crate::watch::WatchSummary;
 
 /// The metrics with limits of host commands.
 pub(crate) const NOISE_PPM: &str = "noise_ppm";
 pub(crate) const GAP_NS_MAX: &str = "gap_ns_max";
 pub(crate) const LATE_NS_MAX: &str = "late_ns_max";
+pub(crate) const WAIT_NS_MAX: &str = "wait_ns_max";
 pub(crate) const GUESTS_CPU_PPM: &str = "guests_cpu_ppm";
 pub(crate) const GUESTS_SAVING_PPM: &str = "guests_saving_ppm";
 pub(crate) const GUEST_WAKEUPS_HZ_MAX: &str = "idle_guest_wakeups_hz_max";
@@ -229,6 +231,20 @@ table! { of_recordings:
     }
     WAKERS(WakersSummary) "wakers" {
         "wakeups_hz" Hz Less "wake-ups" "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
+    }
+    WATCH(WatchSummary) "watch" {
+        "wait_ppm" Ppm Less "waiting for a CPU"
+            "time waiting for a CPU, as a share of the time running or waiting"
+            |watch| ppm(watch.wait_ppm);
+        "wait_ns_p50" Ns Less "wait, median" "median wait for a CPU"
+            |watch| ns(watch.wait_lengths_ns.p50);
+        "wait_ns_p99" Ns Less "wait, p99" "99th percentile of the waits for a CPU"
+            |watch| ns(watch.wait_lengths_ns.p99);
+        WAIT_NS_MAX Ns Less "wait, longest" "longest wait for a CPU"
+            |watch| ns(watch.wait_lengths_ns.max);
+        "interrupted_ppm" Ppm Less "interrupted"
+            "time in interrupts and softirqs, as a share of the time on CPUs"
+            |watch| ppm(watch.interrupted_ppm);
     }
     GUESTS(GuestsSummary) "guests" {
         GUESTS_CPU_PPM Ppm Less "CPU time of all guests"

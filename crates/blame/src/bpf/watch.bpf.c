@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* What the threads of a program do, and what they wait for: their time on CPUs, waiting for a CPU and
+ * interrupted. Only sums leave the kernel, and the longest delays with what had the CPU meanwhile.
+ *
+ * Each CPU has a slot: how long each group of threads has used it, which threads ran there last, and
+ * how many watched threads wait there. A wait is the difference of these sums at its end and at its
+ * begin, so that its parts add up to it. A slot is written to with its CPU's run queue locked
+ * (wake-ups, switches), by that CPU itself (interrupts), or atomically (`arrived`). A thread that is
+ * moved to another CPU while it waits reads that one's sums without a lock: `version` shows whether
+ * they changed meanwhile. A thread's row is written to by one of these at a time. */
+#include "watch_waits.h"
+
+static __always_inline int is_out_of_quota(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	if (bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	    bpf_core_field_exists(struct cfs_rq, throttle_count))
+		return task->prio >= 100 && task->se.cfs_rq->throttle_count > 0;
+	return 0;
+}
+
+/* A watched thread leaves the CPU. */
+static __always_inline void leave(struct slot *slot, struct who who, struct task_struct *task,
+				  __u32 cpu, __u64 now, int is_runnable, __u64 state)
+{
+	struct thread *row = row_of(who, task, slot);
+
+	if (!row)
+		return;
+	read_usage(row, task);
+	row->prio = task->prio;
+	if (row->state == RUNS_NOW)
+		row->run += now - row->since;
+	row->is_throttled = is_runnable && is_out_of_quota(task);
+	row->was_preempted = is_runnable;
+	if (is_runnable) {
+		row->preempted += 1;
+		begin_wait(row, slot, cpu, now);
+		return;
+	}
+	row->slept += 1;
+	row->state = SLEEPS;
+	if (state & TASK_DEAD)
+		row->has_ended = 1;
+}
+
+static __always_inline void arrive(struct slot *slot, struct who who, struct task_struct *task,
+				   __u32 cpu, __u64 now)
+{
+	struct thread *row = row_of(who, task, slot);
+
+	if (!row)
+		return;
+	if (row->state == WAITS)
+		end_wait(row, who, slot, cpu, now);
+	row->state = RUNS_NOW;
+	row->since = now;
+}
+
+/* The switch to the thread that leaves was not traced: when it got the CPU is not known. */
+static __always_inline int miss(struct slot *slot, struct who who, struct task_struct *task,
+				__u32 cpu, __u64 now)
+{
+	struct thread *row = slot->is_watched ? bpf_map_lookup_elem(&threads, &slot->runs) : 0;
+	int is_watched = belongs(task);
+
+	if (row && row->state == RUNS_NOW)
+		row->state = UNKNOWN;
+	if (row || is_watched || slot->waiting)
+		slot->unseen += now - slot->since;
+	if (is_watched)
+		arrive(slot, who, task, cpu, now);
+	return is_watched;
+}
+
+static __always_inline void store_run(struct slot *slot, struct task_struct *task, __u32 group,
+				      __u64 now)
+{
+	struct run *run = &slot->recent[slot->head & (RECENT - 1)];
+
+	run->since = now;
+	run->tid = task->pid;
+	run->process = task->tgid;
+	run->prio = task->prio;
+	run->group = group;
+	name_of(run->name, task);
+	slot->head += 1;
+}
+
+/* Adds the time since the last switch to the group of the current thread. */
+static __always_inline void close_run(struct slot *slot, __u64 now)
+{
+	__u32 group = slot->group;
+
+	if (slot->since && group < GROUPS)
+		slot->sums[group] += now - slot->since - slot->interrupted;
+	slot->since = now;
+	slot->interrupted = 0;
+}
+
+/* (preempted, previous, next, the previous one's state: 0 if it could have continued) */
+SEC("tp_btf/sched_switch")
+int switched(__u64 *args)
+{
+	struct task_struct *previous = (void *)args[1], *next = (void *)args[2];
+	int is_runnable = args[0] || !args[3];
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	struct slot *slot = slot_of(cpu);
+	struct who from, to;
+	int was_watched, is_watched;
+	__u32 group;
+
+	if (!slot)
+		return 0;
+	from = who_is(previous);
+	to = who_is(next);
+	count_arrivals(slot);
+	if (slot->waiting || slot->charged) {
+		charge(slot, now);
+		add_taker(slot);
+		slot->charged = 0;
+	}
+	was_watched = slot->is_watched;
+	if (slot->since && (slot->runs.tid != from.tid || slot->runs.born != from.born))
+		was_watched = miss(slot, from, previous, cpu, now);
+	slot->charged_at = now;
+	/* A thread that left its cgroup while it waited may still be counted. */
+	if (!to.tid)
+		slot->waiting = 0;
+	is_watched = belongs(next);
+	group = group_of(next, is_watched);
+	begin_change(slot);
+	close_run(slot, now);
+	/* Only PREEMPT_RT switches during one, where it is a thread's work. */
+	slot->active = 0;
+	slot->group = group;
+	end_change(slot);
+	if (was_watched)
+		leave(slot, from, previous, cpu, now, is_runnable, args[3]);
+	if (is_watched)
+		arrive(slot, to, next, cpu, now);
+	store_run(slot, next, group, now);
+	slot->runs = to;
+	slot->is_watched = is_watched;
+	return 0;
+}
+
+static __always_inline int wakes(struct task_struct *task)
+{
+	__u32 cpu = task->thread_info.cpu;
+	struct slot *slot = slot_of(cpu);
+	struct thread *row;
+
+	if (!slot || !belongs(task))
+		return 0;
+	row = row_of(who_is(task), task, slot);
+	/* It is woken before it has left the CPU, or waits already. */
+	if (!row || row->state >= WAITS)
+		return 0;
+	row->was_preempted = 0;
+	row->is_throttled = 0;
+	begin_wait(row, slot, cpu, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* (woken), with its CPU's run queue locked */
+SEC("tp_btf/sched_wakeup")
+int woken(__u64 *args)
+{
+	return wakes((void *)args[0]);
+}
+
+/* (a new thread): the same */
+SEC("tp_btf/sched_wakeup_new")
+int woken_new(__u64 *args)
+{
+	return wakes((void *)args[0]);
+}
+
+/* (task, its new CPU): with the lock of its old run queue, or before a wake-up. */
+SEC("tp_btf/sched_migrate_task")
+int moved(__u64 *args)
+{
+	struct task_struct *task = (void *)args[0];
+	__u32 from = task->thread_info.cpu, to = args[1];
+	struct slot *old, *slot = slot_of(to);
+	__u64 now, sums[GROUPS] = {};
+	struct thread *row;
+	struct who who;
+	int at;
+
+	if (!slot || !belongs(task))
+		return 0;
+	who = who_is(task);
+	row = bpf_map_lookup_elem(&threads, &who);
+	if (!row)
+		return 0;
+	row->moved += 1;
+	old = slot_of(from);
+	if (row->state != WAITS || row->is_throttled || !old || from == to)
+		return 0;
+	now = bpf_ktime_get_ns();
+	read_sums(old, now, sums);
+#pragma unroll
+	for (at = 0; at < GROUPS; at++)
+		row->so_far[at] += sums[at] - row->before[at];
+	count_arrivals(old);
+	charge(old, now);
+	if (old->waiting)
+		old->waiting -= 1;
+	if (!read_unlocked(slot, now, sums))
+		__sync_fetch_and_add(&slot->unsure, 1);
+	__builtin_memcpy(row->before, sums, sizeof(sums));
+	__sync_fetch_and_add(&slot->arrived, 1);
+	row->since = now;
+	row->cpu = to;
+	row->head = slot->head;
+	return 0;
+}
+
+/* (task, its new name) */
+SEC("tp_btf/task_rename")
+int renamed(__u64 *args)
+{
+	struct task_struct *task = (void *)args[0];
+	struct who who = who_is(task);
+	struct thread *row = bpf_map_lookup_elem(&threads, &who);
+
+	if (row)
+		bpf_probe_read_kernel_str(row->name, COMM, (void *)args[1]);
+	return 0;
+}
+
+/* (cgroup, path): a new one in a watched one is watched, too. */
+SEC("tp_btf/cgroup_mkdir")
+int made(__u64 *args)
+{
+	struct cgroup *cgroup = (void *)args[0];
+	__u64 own = cgroup->kn->id, above = cgroup->self.parent->cgroup->kn->id;
+	__u8 yes = 1;
+
+	if (cgroup->root->hierarchy_id == hierarchy && bpf_map_lookup_elem(&cgroups, &above))
+		bpf_map_update_elem(&cgroups, &own, &yes, BPF_ANY);
+	return 0;
+}
+
+/* (cgroup, path) */
+SEC("tp_btf/cgroup_rmdir")
+int removed(__u64 *args)
+{
+	struct cgroup *cgroup = (void *)args[0];
+	__u64 own = cgroup->kn->id;
+
+	if (cgroup->root->hierarchy_id == hierarchy)
+		bpf_map_delete_elem(&cgroups, &own);
+	return 0;
+}
+
+static __always_inline int begins(__u32 level)
+{
+	struct slot *slot = slot_here();
+	__u64 now;
+
+	if (!slot)
+		return 0;
+	now = bpf_ktime_get_ns();
+	begin_change(slot);
+	if (!slot->active)
+		slot->irq_since = now;
+	slot->active |= 1 << level;
+	end_change(slot);
+	slot->starts[level] = now;
+	slot->nested[level] = 0;
+	return 0;
+}
+
+/* An interruption of a watched thread: by its source, without those that interrupted it. */
+static __always_inline void add_source(__u32 level, __u32 id, __u64 own)
+{
+	struct source source = { .level = level, .id = id };
+	struct interruption made = { .ns = own, .count = 1, .longest = own };
+	struct interruption *known = bpf_map_lookup_elem(&interruptions, &source);
+
+	if (!known) {
+		bpf_map_update_elem(&interruptions, &source, &made, BPF_NOEXIST);
+		return;
+	}
+	known->ns += own;
+	known->count += 1;
+	if (own > known->longest)
+		known->longest = own;
+}
+
+/* A watched thread can continue. */
+static __always_inline void resume(struct slot *slot, __u32 cpu, __u64 begin, __u64 now,
+				   __u32 level, __u32 id)
+{
+	struct thread *row = bpf_map_lookup_elem(&threads, &slot->runs);
+	struct delay *delay;
+	int at;
+
+	if (!row || row->state != RUNS_NOW)
+		return;
+	row->interrupted += now - begin;
+	row->interruptions += 1;
+	delay = place_for(slot, cpu, now - begin);
+	if (!delay)
+		return;
+	describe(delay, slot->runs, row, begin, now, cpu, INTERRUPTED);
+	delay->here = begin;
+	delay->was_preempted = 0;
+	delay->source.level = level;
+	delay->source.id = id;
+#pragma unroll
+	for (at = 0; at < GROUPS; at++)
+		delay->parts[at] = at == INTERRUPTS ? now - begin : 0;
+	copy_runs(slot, delay, slot->head);
+	write_delay(slot, delay, cpu);
+}
+
+static __always_inline int ends(__u32 level, __u32 id)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct slot *slot = slot_of(cpu);
+	__u64 now, whole;
+
+	if (!slot || !(slot->active & 1 << level))
+		return 0;
+	now = bpf_ktime_get_ns();
+	whole = now - slot->starts[level];
+	begin_change(slot);
+	slot->active &= ~(1 << level);
+	if (!slot->active) {
+		slot->sums[INTERRUPTS] += now - slot->irq_since;
+		slot->interrupted += now - slot->irq_since;
+	}
+	end_change(slot);
+	if (level != SOFTIRQ && slot->active & 1 << SOFTIRQ)
+		slot->nested[SOFTIRQ] += whole;
+	else if (level == HANDLER && slot->active & 1 << VECTOR)
+		slot->nested[VECTOR] += whole;
+	if (!slot->is_watched)
+		return 0;
+	add_source(level, id, whole - slot->nested[level]);
+	if (!slot->active)
+		resume(slot, cpu, slot->irq_since, now, level, id);
+	return 0;
+}
+
+SEC("raw_tp")
+int vector_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begins(VECTOR);
+}
+
+SEC("raw_tp")
+int vector_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return ends(VECTOR, args->args[0]);
+}
+
+SEC("raw_tp/irq_handler_entry")
+int handler_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begins(HANDLER);
+}
+
+SEC("raw_tp/irq_handler_exit")
+int handler_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return ends(HANDLER, args->args[0]);
+}
+
+SEC("raw_tp/softirq_entry")
+int softirq_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begins(SOFTIRQ);
+}
+
+SEC("raw_tp/softirq_exit")
+int softirq_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return ends(SOFTIRQ, args->args[0]);
+}
+
+/* Run once on each CPU at the begin: the thread that runs there. No other program is active. */
+SEC("raw_tp")
+int begin_here(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	struct slot *slot = slot_of(cpu);
+
+	if (!slot || slot->since)
+		return 0;
+	slot->runs = who_is(current);
+	slot->is_watched = belongs(current);
+	slot->group = group_of(current, slot->is_watched);
+	slot->since = slot->charged_at = now;
+	if (slot->is_watched)
+		arrive(slot, slot->runs, current, cpu, now);
+	store_run(slot, current, slot->group, now);
+	return 0;
+}
+
+/* The same at the end: adds the time of the running thread until now. */
+SEC("raw_tp")
+int end_here(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns();
+	struct slot *slot = slot_here();
+	struct thread *row;
+
+	if (!slot || !slot->since)
+		return 0;
+	charge(slot, now);
+	if (slot->charged)
+		add_taker(slot);
+	slot->charged = 0;
+	close_run(slot, now);
+	slot->has_ended = 1;
+	row = slot->is_watched ? bpf_map_lookup_elem(&threads, &slot->runs) : 0;
+	if (!row || row->state != RUNS_NOW)
+		return 0;
+	read_usage(row, current);
+	row->run += now - row->since;
+	row->since = now;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

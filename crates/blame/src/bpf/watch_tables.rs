@@ -1,0 +1,328 @@
+//! The tables of the BPF programs that watch a program's threads, as in `watch.bpf.c`.
+
+use crate::bpf::wake_programs::ThreadKey;
+
+/// `GROUPS`, `RUNS`, `RECENT`, `FINE` there.
+pub(crate) const GROUPS: usize = 7;
+const RUNS: usize = 16;
+const RECENT: usize = 64;
+const FINE: u32 = 5;
+/// `enum group`.
+pub(crate) const WATCHED: u32 = 1;
+const QUOTA: usize = 6;
+/// `enum state`.
+const WAITS: u8 = 2;
+
+/// `struct thread`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Thread {
+    pub(crate) run: u64,
+    pub(crate) wait: u64,
+    pub(crate) waits: u64,
+    pub(crate) longest: u64,
+    pub(crate) parts: [u64; GROUPS],
+    pub(crate) interrupted: u64,
+    pub(crate) interruptions: u64,
+    pub(crate) preempted: u64,
+    pub(crate) slept: u64,
+    pub(crate) moved: u64,
+    user_before: u64,
+    system_before: u64,
+    minor_before: u64,
+    major_before: u64,
+    user: u64,
+    system: u64,
+    minor: u64,
+    major: u64,
+    since: u64,
+    begun: u64,
+    before: [u64; GROUPS],
+    so_far: [u64; GROUPS],
+    pub(crate) process: u32,
+    pub(crate) prio: i32,
+    cpu: u32,
+    head: u32,
+    state: u8,
+    was_preempted: u8,
+    is_throttled: u8,
+    has_ended: u8,
+    spare: [u8; 4],
+    pub(crate) name: [u8; 16],
+}
+
+/// `struct taker`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Taker {
+    pub(crate) ns: u64,
+    pub(crate) runs: u64,
+    pub(crate) process: u32,
+    pub(crate) prio: i32,
+    pub(crate) group: u32,
+    spare: u32,
+    pub(crate) name: [u8; 16],
+}
+
+/// `struct source`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+pub(crate) struct Source {
+    pub(crate) level: u32,
+    pub(crate) id: u32,
+}
+
+/// `struct interruption`.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Interruption {
+    pub(crate) ns: u64,
+    pub(crate) count: u64,
+    pub(crate) longest: u64,
+}
+
+/// `struct run`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Run {
+    pub(crate) since: u64,
+    pub(crate) tid: u32,
+    pub(crate) process: u32,
+    pub(crate) prio: i32,
+    pub(crate) group: u32,
+    pub(crate) name: [u8; 16],
+}
+
+/// `struct delay`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Delay {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) here: u64,
+    pub(crate) parts: [u64; GROUPS],
+    pub(crate) who: ThreadKey,
+    pub(crate) process: u32,
+    pub(crate) prio: i32,
+    pub(crate) cpu: u32,
+    pub(crate) kind: u32,
+    pub(crate) was_preempted: u32,
+    pub(crate) runs_seen: u32,
+    pub(crate) source: Source,
+    pub(crate) name: [u8; 16],
+    pub(crate) runs: [Run; RUNS],
+}
+
+/// `struct slot`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Slot {
+    version: u64,
+    since: u64,
+    sums: [u64; GROUPS],
+    interrupted: u64,
+    irq_since: u64,
+    active: u32,
+    group: u32,
+    runs: ThreadKey,
+    is_watched: u32,
+    waiting: u32,
+    arrived: u32,
+    counted: u32,
+    head: u32,
+    has_ended: u32,
+    charged: u64,
+    charged_at: u64,
+    starts: [u64; 3],
+    nested: [u64; 3],
+    least: u64,
+    least_at: u32,
+    pub(crate) stored: u32,
+    pub(crate) lost_threads: u64,
+    pub(crate) lost_takers: u64,
+    pub(crate) lost_delays: u64,
+    pub(crate) unsure: u64,
+    pub(crate) unseen: u64,
+    recent: [Run; RECENT],
+}
+
+impl Thread {
+    /// Whether the thread has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended != 0
+    }
+
+    /// Times in user mode and in the kernel, in nanoseconds; page faults without and with a read.
+    pub(crate) fn usage(&self) -> [u64; 4] {
+        [
+            self.user.saturating_sub(self.user_before),
+            self.system.saturating_sub(self.system_before),
+            self.minor.saturating_sub(self.minor_before),
+            self.major.saturating_sub(self.major_before),
+        ]
+    }
+
+    /// Adds a wait that has not ended, until the end of its CPU's sums.
+    pub(crate) fn end_wait(&mut self, slots: &[Slot]) {
+        let slot = usize::try_from(self.cpu).ok().and_then(|cpu| slots.get(cpu));
+        let Some(slot) = slot.filter(|_| self.state == WAITS) else { return };
+        let length = slot.since.saturating_sub(self.begun);
+        self.wait += length;
+        self.waits += 1;
+        self.longest = self.longest.max(length);
+        if self.is_throttled != 0 {
+            self.parts[QUOTA] += length;
+            return;
+        }
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            let here = slot.sums[at].saturating_sub(self.before[at]);
+            *part += self.so_far[at] + here;
+        }
+    }
+}
+
+/// The longest length in a bin, as `bin_of` in `watch.bpf.c` has them.
+pub(crate) fn longest_of_bin(bin: u32) -> u64 {
+    let steps = 1 << FINE;
+    let (power, step) = (bin >> FINE, u64::from(bin) & (steps - 1));
+    match power.checked_sub(1) {
+        None => step,
+        Some(shift) => {
+            let next = u128::from(steps + step + 1) << shift;
+            u64::try_from(next - 1).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::object::layout::check_layout;
+    use crate::bpf::watch_programs::OBJECT;
+
+    /// Check that the structures are those of the BPF programs: threads.
+    #[test]
+    fn layout_of_threads() {
+        check_layout!(
+            OBJECT,
+            "thread",
+            Thread {
+                run,
+                wait,
+                waits,
+                longest,
+                parts,
+                interrupted,
+                interruptions,
+                preempted,
+                slept,
+                moved,
+                user_before,
+                system_before,
+                minor_before,
+                major_before,
+                user,
+                system,
+                minor,
+                major,
+                since,
+                begun,
+                before,
+                so_far,
+                process,
+                prio,
+                cpu,
+                head,
+                state,
+                was_preempted,
+                is_throttled,
+                has_ended,
+                spare,
+                name
+            }
+        );
+    }
+
+    /// The same of what delays them.
+    #[test]
+    fn layout_of_delays() {
+        check_layout!(
+            OBJECT,
+            "taker",
+            Taker { ns, runs, process, prio, group, spare, name }
+        );
+        check_layout!(OBJECT, "source", Source { level, id });
+        check_layout!(OBJECT, "interruption", Interruption { ns, count, longest });
+        check_layout!(OBJECT, "run", Run { since, tid, process, prio, group, name });
+        check_layout!(
+            OBJECT,
+            "delay",
+            Delay {
+                begin,
+                end,
+                here,
+                parts,
+                who,
+                process,
+                prio,
+                cpu,
+                kind,
+                was_preempted,
+                runs_seen,
+                source,
+                name,
+                runs
+            }
+        );
+    }
+
+    /// The same of CPUs.
+    #[test]
+    fn layout_of_slots() {
+        check_layout!(
+            OBJECT,
+            "slot",
+            Slot {
+                version,
+                since,
+                sums,
+                interrupted,
+                irq_since,
+                active,
+                group,
+                runs,
+                is_watched,
+                waiting,
+                arrived,
+                counted,
+                head,
+                has_ended,
+                charged,
+                charged_at,
+                starts,
+                nested,
+                least,
+                least_at,
+                stored,
+                lost_threads,
+                lost_takers,
+                lost_delays,
+                unsure,
+                unseen,
+                recent
+            }
+        );
+    }
+
+    /// Check that bins adjoin, and that none is wider than 1/32 of its lengths.
+    #[test]
+    fn bins() {
+        assert_eq!(longest_of_bin(0), 0);
+        assert_eq!(longest_of_bin(63), 63);
+        for bin in 1..1920 {
+            let (shortest, longest) = (longest_of_bin(bin - 1) + 1, longest_of_bin(bin));
+            assert!(longest >= shortest && longest - shortest <= shortest / 32, "{bin}");
+        }
+        assert_eq!(longest_of_bin(1919), u64::MAX);
+    }
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* How long watched threads wait, and what has their CPU meanwhile (`watch.bpf.c`). */
+#ifndef NOISEFLOOR_WATCH_WAITS_H
+#define NOISEFLOOR_WATCH_WAITS_H
+
+#include "watch_tables.h"
+
+static __always_inline struct slot *slot_of(__u32 cpu)
+{
+	struct slot *slot = bpf_map_lookup_elem(&slots, &cpu);
+
+	return slot && !slot->has_ended ? slot : 0;
+}
+
+static __always_inline struct slot *slot_here(void)
+{
+	return slot_of(bpf_get_smp_processor_id());
+}
+
+static __always_inline __u64 cgroup_of(struct task_struct *task)
+{
+	struct cgroup_subsys_state *css = 0;
+	struct css_set *set = task->cgroups;
+
+	if (by_cgroup == 1)
+		return set->dfl_cgrp->kn->id;
+	bpf_probe_read_kernel(&css, sizeof(css),
+			      (void *)set + bpf_core_field_offset(struct css_set, subsys) +
+				      controller * sizeof(void *));
+	return BPF_CORE_READ(css, cgroup, kn, id);
+}
+
+/* Whether a thread is watched. */
+static __always_inline int belongs(struct task_struct *task)
+{
+	__u32 process = task->tgid;
+	__u64 cgroup;
+	int at;
+
+	if (by_cgroup) {
+		cgroup = cgroup_of(task);
+		return bpf_map_lookup_elem(&cgroups, &cgroup) != 0;
+	}
+#pragma unroll
+	for (at = 0; at < PROCESSES; at++)
+		if (process == processes[at])
+			return process != 0;
+	return 0;
+}
+
+static __always_inline struct who who_is(struct task_struct *task)
+{
+	struct who who = { .tid = task->pid, .born = task->start_time };
+
+	return who;
+}
+
+static __always_inline __u32 group_of(struct task_struct *task, int is_watched)
+{
+	if (!task->pid)
+		return IDLE;
+	if (is_watched)
+		return WATCHED;
+	if (task->flags & PF_KTHREAD)
+		return KERNEL;
+	return task->prio < 100 ? REALTIME : OTHERS;
+}
+
+static __always_inline void name_of(char *name, struct task_struct *task)
+{
+	bpf_probe_read_kernel(name, COMM, &task->comm);
+}
+
+static __always_inline void begin_change(struct slot *slot)
+{
+	*(volatile __u64 *)&slot->version = slot->version + 1;
+	barrier();
+}
+
+static __always_inline void end_change(struct slot *slot)
+{
+	barrier();
+	*(volatile __u64 *)&slot->version = slot->version + 1;
+}
+
+/* How long each group had the CPU until now. */
+static __always_inline void read_sums(struct slot *slot, __u64 now, __u64 *sums)
+{
+	__u64 interrupt = slot->active ? now - slot->irq_since : 0;
+	__u64 run = now - slot->since - slot->interrupted - interrupt;
+	__u32 group = slot->group;
+	int at;
+
+#pragma unroll
+	for (at = 0; at < GROUPS; at++)
+		sums[at] = slot->sums[at] + (at == group ? run : 0);
+	sums[INTERRUPTS] += interrupt;
+}
+
+/* The same of a CPU whose run queue is not locked. */
+static __noinline int read_unlocked(struct slot *slot, __u64 now, __u64 *sums)
+{
+	__u64 version;
+	int try;
+
+	if (!slot || !sums)
+		return 0;
+	for (try = 0; try < 8; try++) {
+		version = *(volatile __u64 *)&slot->version;
+		barrier();
+		read_sums(slot, now, sums);
+		barrier();
+		if (!(version & 1) && version == *(volatile __u64 *)&slot->version)
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline void read_usage(struct thread *row, struct task_struct *task)
+{
+	row->user = task->utime;
+	row->system = task->stime;
+	row->minor = task->min_flt;
+	row->major = task->maj_flt;
+}
+
+static __always_inline struct thread *row_of(struct who who, struct task_struct *task,
+					     struct slot *slot)
+{
+	struct thread *row = bpf_map_lookup_elem(&threads, &who);
+	static const struct thread empty;
+
+	if (row)
+		return row;
+	bpf_map_update_elem(&threads, &who, &empty, BPF_NOEXIST);
+	row = bpf_map_lookup_elem(&threads, &who);
+	if (!row) {
+		slot->lost_threads += 1;
+		return 0;
+	}
+	row->process = task->tgid;
+	row->prio = task->prio;
+	name_of(row->name, task);
+	read_usage(row, task);
+	row->user_before = row->user;
+	row->system_before = row->system;
+	row->minor_before = row->minor;
+	row->major_before = row->major;
+	return row;
+}
+
+/* Charges the current run for the threads that wait, before their number changes. */
+static __always_inline void charge(struct slot *slot, __u64 now)
+{
+	if (slot->waiting)
+		slot->charged += slot->waiting * (now - slot->charged_at);
+	slot->charged_at = now;
+}
+
+/* Moved threads are counted from the next event of their new CPU on. */
+static __always_inline void count_arrivals(struct slot *slot)
+{
+	__u32 arrived = *(volatile __u32 *)&slot->arrived;
+
+	slot->waiting += arrived - slot->counted;
+	slot->counted = arrived;
+}
+
+static __always_inline void begin_wait(struct thread *row, struct slot *slot, __u32 cpu, __u64 now)
+{
+	row->state = WAITS;
+	row->since = row->begun = now;
+	row->cpu = cpu;
+	row->head = slot->head;
+	__builtin_memset(row->so_far, 0, sizeof(row->so_far));
+	if (row->is_throttled)
+		return;
+	read_sums(slot, now, row->before);
+	count_arrivals(slot);
+	charge(slot, now);
+	slot->waiting += 1;
+}
+
+/* The bin of a length: its position in a power of two, in steps of 1/32 of it. */
+static __always_inline __u32 bin_of(__u64 length)
+{
+	__u32 power = 0;
+	__u64 rest = length;
+
+	if (length < 1 << FINE)
+		return length;
+	if (rest >> 32) { power += 32; rest >>= 32; }
+	if (rest >> 16) { power += 16; rest >>= 16; }
+	if (rest >> 8) { power += 8; rest >>= 8; }
+	if (rest >> 4) { power += 4; rest >>= 4; }
+	if (rest >> 2) { power += 2; rest >>= 2; }
+	if (rest >> 1) power += 1;
+	return ((power - FINE + 1) << FINE) + ((length >> (power - FINE)) & ((1 << FINE) - 1));
+}
+
+static __always_inline void count_length(__u64 length)
+{
+	__u32 bin = bin_of(length);
+	__u64 *count = bpf_map_lookup_elem(&lengths, &bin);
+
+	if (count)
+		*count += 1;
+}
+
+/* The place of a delay among the CPU's longest ones. */
+static __always_inline struct delay *place_for(struct slot *slot, __u32 cpu, __u64 length)
+{
+	__u32 key = cpu * keep;
+
+	if (slot->stored < keep)
+		key += slot->stored;
+	else if (length > slot->least)
+		key += slot->least_at;
+	else
+		return 0;
+	return bpf_map_lookup_elem(&longest, &key);
+}
+
+/* Stores a delay's place, and finds the shortest one. */
+static __noinline int find_least(struct slot *slot, __u32 cpu)
+{
+	__u64 least = -1, length;
+	struct delay *delay;
+	__u32 at, key, found = 0;
+
+	if (!slot)
+		return 0;
+	if (slot->stored < keep)
+		slot->stored += 1;
+	for (at = 0; at < KEEP_MAX; at++) {
+		if (at >= slot->stored)
+			break;
+		key = cpu * keep + at;
+		delay = bpf_map_lookup_elem(&longest, &key);
+		if (!delay)
+			break;
+		length = delay->end - delay->begin;
+		if (length < least) {
+			least = length;
+			found = at;
+		}
+	}
+	slot->least = least;
+	slot->least_at = found;
+	return 0;
+}
+
+/* The last runs on this CPU, in order: those since `from`, and the one before them. */
+static __noinline int copy_runs(struct slot *slot, struct delay *delay, __u32 from)
+{
+	__u32 at, first;
+
+	if (!slot || !delay)
+		return 0;
+	delay->runs_seen = slot->head - from + (from > 0);
+	first = slot->head - (delay->runs_seen < RUNS ? delay->runs_seen : RUNS);
+	for (at = 0; at < RUNS; at++) {
+		if (first + at >= slot->head) {
+			delay->runs[at].since = 0;
+			continue;
+		}
+		delay->runs[at] = slot->recent[(first + at) & (RECENT - 1)];
+	}
+	return 0;
+}
+
+static __always_inline void write_delay(struct slot *slot, struct delay *delay, __u32 cpu)
+{
+	find_least(slot, cpu);
+	if (logs && delay->end - delay->begin > above &&
+	    bpf_ringbuf_output(&written, delay, sizeof(*delay), 0))
+		slot->lost_delays += 1;
+}
+
+static __always_inline void describe(struct delay *delay, struct who who, struct thread *row,
+				     __u64 begin, __u64 end, __u32 cpu, __u32 kind)
+{
+	delay->begin = begin;
+	delay->end = end;
+	delay->who = who;
+	delay->process = row->process;
+	delay->prio = row->prio;
+	delay->cpu = cpu;
+	delay->kind = kind;
+	__builtin_memcpy(delay->name, row->name, COMM);
+}
+
+/* A waiting thread gets the CPU. */
+static __always_inline void end_wait(struct thread *row, struct who who, struct slot *slot,
+				     __u32 cpu, __u64 now)
+{
+	__u64 length = now - row->begun;
+	struct delay *delay;
+	__u64 sums[GROUPS];
+	int at;
+
+	if (row->is_throttled) {
+		row->so_far[QUOTA] = length;
+		row->parts[QUOTA] += length;
+	} else {
+		read_sums(slot, now, sums);
+		/* Its move was missed. */
+		if (row->cpu != cpu)
+			slot->unsure += 1;
+#pragma unroll
+		for (at = 0; at < GROUPS; at++) {
+			row->so_far[at] += row->cpu == cpu ? sums[at] - row->before[at] : 0;
+			row->parts[at] += row->so_far[at];
+		}
+		if (slot->waiting)
+			slot->waiting -= 1;
+	}
+	row->wait += length;
+	row->waits += 1;
+	if (length > row->longest)
+		row->longest = length;
+	count_length(length);
+	delay = place_for(slot, cpu, length);
+	if (!delay)
+		return;
+	describe(delay, who, row, row->begun, now, cpu, WAITED);
+	delay->here = row->since;
+	delay->was_preempted = row->was_preempted;
+	__builtin_memcpy(delay->parts, row->so_far, sizeof(delay->parts));
+	copy_runs(slot, delay, row->head);
+	write_delay(slot, delay, cpu);
+}
+
+/* The thread that leaves the CPU has had it while others waited. */
+static __always_inline void add_taker(struct slot *slot)
+{
+	struct run *run = &slot->recent[(slot->head - 1) & (RECENT - 1)];
+	struct who who = slot->runs;
+	struct taker *taker = bpf_map_lookup_elem(&takers, &who), made = {};
+
+	if (taker) {
+		taker->ns += slot->charged;
+		taker->runs += 1;
+		return;
+	}
+	made.ns = slot->charged;
+	made.runs = 1;
+	made.process = run->process;
+	made.prio = run->prio;
+	made.group = run->group;
+	__builtin_memcpy(made.name, run->name, COMM);
+	if (bpf_map_update_elem(&takers, &who, &made, BPF_NOEXIST))
+		slot->lost_takers += slot->charged;
+}
+
+#endif

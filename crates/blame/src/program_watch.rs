@@ -1,0 +1,159 @@
+//! What takes time from a program that runs already: its threads' waits for a CPU, and what had the
+//! CPU meanwhile; interrupts; the longest delays. Sums are made in the kernel.
+//!
+//! Cannot see delays without a switch or an interrupt's tracepoint: NMIs, system management mode, the
+//! hypervisor. Threads whose cgroup's quota was used up while they waited count as waiting for what had
+//! the CPU, on kernels before 6.18.
+
+mod converted;
+mod counters;
+mod doubts;
+pub(crate) mod target;
+
+use facts::{Facts, Root};
+use recording::{Body, Code, Doubt, Recording, WatchSpec, WatchTarget, WatchedDelay};
+use rustix::time::{ClockId, clock_gettime};
+use units::Nanos;
+
+use crate::bpf::refusal::{self, Needs};
+use crate::bpf::watch_programs::{PROCESSES, Request, WatchPrograms};
+use crate::error::{Error, Kind};
+use crate::program_watch::converted::{Converted, delays};
+use crate::program_watch::counters::Counted;
+
+/// The programs' requirements.
+const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
+
+/// Watches a program's threads, from `start` until `end`.
+pub struct ProgramWatch {
+    spec: WatchSpec,
+    facts: Facts,
+    began_ns: Nanos,
+    source: Sums,
+}
+
+/// Where the sums are made.
+enum Sums {
+    /// In the kernel; and what was taken from its tables.
+    Traced(Box<WatchPrograms>, Converted),
+    /// From the counters of `/proc`; and why.
+    Counted(Counted, String),
+}
+
+impl ProgramWatch {
+    /// Starts to count. Without eBPF, only the counters of `/proc` are read.
+    ///
+    /// # Errors
+    /// `Kind::Spec` for a process, a unit or a cgroup that does not exist; `Kind::System` for another error
+    /// of the kernel.
+    pub fn start(spec: &WatchSpec, facts: &Facts) -> Result<Self, Error> {
+        Self::start_with(spec, facts, None)
+    }
+
+    fn start_with(
+        spec: &WatchSpec,
+        facts: &Facts,
+        threads: Option<u32>,
+    ) -> Result<Self, Error> {
+        let selected = target::resolve(&spec.target, &Root::live())?;
+        let (target, keep) = (selected.target.clone(), spec.keep);
+        let log_above = spec.log_above_ns.map(Nanos::get);
+        let request = Request { target, keep, log_above, threads };
+        let source = match attach(&request, facts) {
+            Ok(programs) => Sums::Traced(Box::new(programs), Converted::default()),
+            Err(why) if [Kind::Privilege, Kind::Missing].contains(&why.kind()) => {
+                let counted = Counted::begin(&Root::live(), selected);
+                Sums::Counted(counted, counters::why(&why))
+            }
+            Err(other) => return Err(other),
+        };
+        let (spec, facts) = (spec.clone(), facts.clone());
+        Ok(Self { spec, facts, began_ns: now(), source })
+    }
+
+    /// The stored delays that have ended since the last call, if the spec says so.
+    pub fn next_delays(&self) -> Vec<WatchedDelay> {
+        let Sums::Traced(programs, _) = &self.source else { return Vec::new() };
+        match programs.written() {
+            none if none.is_empty() => Vec::new(),
+            some => delays(&Root::live(), &some),
+        }
+    }
+
+    /// Moves the sums of threads that have ended out of the kernel's tables, to make room for others; and
+    /// reads counters.
+    ///
+    /// # Errors
+    /// `Kind::System`: the tables cannot be read.
+    pub fn update(&mut self) -> Result<(), Error> {
+        match &mut self.source {
+            Sums::Traced(programs, so_far) => {
+                so_far.add_ended(&Root::live(), &programs.take_ended()?);
+            }
+            Sums::Counted(counted, _) => counted.update(&Root::live()),
+        }
+        Ok(())
+    }
+
+    /// Ends counting, and returns the sums; with a doubt, if it was ended early.
+    ///
+    /// # Errors
+    /// `Kind::System`: the sums cannot be read.
+    pub fn end(self, is_ended_early: bool) -> Result<Recording, Error> {
+        let Self { spec, facts, began_ns, source } = self;
+        let elapsed_ns = now().saturating_sub(began_ns);
+        let (series, mut doubts) = match source {
+            Sums::Traced(programs, so_far) => {
+                let sums = programs.end()?;
+                let doubts = doubts::of(&sums);
+                (so_far.series(&Root::live(), sums, began_ns, elapsed_ns), doubts)
+            }
+            Sums::Counted(mut counted, why) => {
+                counted.update(&Root::live());
+                let doubt = Doubt::new(Code::Untraced, why);
+                (counted.series(began_ns, elapsed_ns), vec![doubt])
+            }
+        };
+        let ended = "ended early: the numbers cover the time until then";
+        doubts.extend(is_ended_early.then(|| Doubt::new(Code::Interrupted, ended)));
+        if series.threads.is_empty() {
+            let text = "no thread was seen: none of them ran or was woken";
+            doubts.push(Doubt::new(Code::NothingMeasured, text));
+        }
+        Ok(Recording::now(facts, Body::Watch { spec, series }, doubts))
+    }
+}
+
+fn attach(request: &Request, facts: &Facts) -> Result<WatchPrograms, Error> {
+    let online = facts.cpus.online.value();
+    let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+    refusal::explained(facts, NEEDS, || WatchPrograms::begin(request, online))
+}
+
+/// Checks a target as far as possible without the machine.
+///
+/// # Errors
+/// `Kind::Spec`: no process, or too many.
+pub fn refuse_target(target: &WatchTarget) -> Result<(), Error> {
+    let refuse = |text: String| Err(Error::new(Kind::Spec, text));
+    match target {
+        WatchTarget::Processes(processes) if processes.is_empty() => {
+            refuse("no process is named".to_owned())
+        }
+        WatchTarget::Processes(processes) if processes.len() > PROCESSES => {
+            refuse(format!(
+                "at most {PROCESSES} processes can be watched; hint: watch their cgroup"
+            ))
+        }
+        WatchTarget::Processes(_) | WatchTarget::Unit(_) | WatchTarget::Cgroup(_) => {
+            Ok(())
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC`, which the programs read, too.
+fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
+}

@@ -1,0 +1,307 @@
+//! The sums of the kernel's tables as a series: with names, and threads that have ended by name.
+
+use std::collections::BTreeMap;
+
+use facts::Root;
+use recording::{
+    Culprit, DelayKind, DelayRun, Source, WaitParts, WaitTaker, WatchLost, WatchSeries,
+    WatchedDelay, WatchedInterruption, WatchedThread,
+};
+use units::{Cpu, Nanos};
+
+use crate::bpf::wake_programs::ThreadKey;
+use crate::bpf::watch_programs::{Ended, Sums};
+use crate::bpf::watch_tables::{self as tables, Delay, Taker, Thread, WATCHED};
+use crate::level::Level;
+use crate::names::Names;
+use crate::records::{Lane, Mark, Record};
+
+/// The most names of threads that have ended; those of others are added up.
+const NAMES_MAX: usize = 1000;
+/// Their name.
+const OTHERS: &str = "(others)";
+/// `enum level` of `watch.bpf.c`.
+const LEVELS: [Level; 3] = [Level::Softirq, Level::Handler, Level::Vector];
+/// `enum kind` there.
+const INTERRUPTED: u32 = 1;
+
+/// What was taken from the tables before the end.
+#[derive(Debug, Default)]
+pub(crate) struct Converted {
+    ended: BTreeMap<String, WatchedThread>,
+    takers: BTreeMap<String, WaitTaker>,
+}
+
+impl Converted {
+    /// Adds threads that have ended, and threads that had the CPU meanwhile.
+    pub(crate) fn add_ended(&mut self, root: &Root, ended: &Ended) {
+        for (_, row) in &ended.threads {
+            self.add_thread(row);
+        }
+        let takers = named_takers(root, &ended.takers);
+        takers.into_iter().for_each(|taker| self.add_taker(taker));
+    }
+
+    fn add_thread(&mut self, row: &Thread) {
+        let name = room(&self.ended, crate::records::text_of(row.name));
+        let thread = ended_thread(name.clone(), row);
+        match self.ended.get_mut(&name) {
+            Some(sum) => add(sum, &thread),
+            None => drop(self.ended.insert(name, thread)),
+        }
+    }
+
+    fn add_taker(&mut self, taker: WaitTaker) {
+        let key = taker.thread.as_ref().map_or_else(String::new, |thread| {
+            let tid = thread.thread.as_ref().map_or(0, |thread| thread.tid);
+            format!("{} {tid}", thread.name)
+        });
+        let key = room(&self.takers, key);
+        match self.takers.get_mut(&key) {
+            Some(sum) => {
+                sum.ns = sum.ns.saturating_add(taker.ns);
+                sum.runs += taker.runs;
+            }
+            None => drop(self.takers.insert(key, taker)),
+        }
+    }
+
+    /// The series of the whole time.
+    pub(crate) fn series(
+        mut self,
+        root: &Root,
+        sums: Sums,
+        began_ns: Nanos,
+        elapsed_ns: Nanos,
+    ) -> WatchSeries {
+        let takers = named_takers(root, &sums.takers);
+        takers.into_iter().for_each(|taker| self.add_taker(taker));
+        let (ended, alive): (Vec<_>, Vec<_>) =
+            sums.threads.into_iter().partition(|(_, row)| row.has_ended());
+        ended.into_iter().for_each(|(_, row)| self.add_thread(&row));
+        let alive = alive.into_iter().map(|(who, row)| thread(root, who, &row));
+        let mut takers: Vec<WaitTaker> = self.takers.into_values().collect();
+        takers.sort_by_key(|taker| std::cmp::Reverse(taker.ns));
+        let lengths = sums.lengths.iter();
+        let lost = sums.lost;
+        WatchSeries {
+            source: Source::Bpf,
+            began_ns,
+            elapsed_ns,
+            threads: alive.chain(self.ended.into_values()).collect(),
+            takers,
+            interruptions: interruptions(root, &sums.interruptions),
+            lengths: lengths
+                .map(|(ns, count)| (Nanos::from_nanos(*ns), *count))
+                .collect(),
+            longest: delays(root, &sums.longest),
+            lost: WatchLost {
+                events: lost.threads,
+                taken_ns: Nanos::from_nanos(lost.takers),
+                delays: lost.delays,
+                unsure: lost.unsure,
+                unseen_ns: Nanos::from_nanos(lost.unseen),
+            },
+        }
+    }
+}
+
+/// The name, or that of all others if there are too many.
+fn room<T>(known: &BTreeMap<String, T>, name: String) -> String {
+    match known.len() < NAMES_MAX || known.contains_key(&name) {
+        true => name,
+        false => OTHERS.to_owned(),
+    }
+}
+
+/// Adds another thread of the same name.
+fn add(sum: &mut WatchedThread, other: &WatchedThread) {
+    sum.pid = sum.pid.filter(|pid| other.pid == Some(*pid));
+    sum.count += other.count;
+    sum.run_ns = sum.run_ns.saturating_add(other.run_ns);
+    sum.wait_ns = sum.wait_ns.saturating_add(other.wait_ns);
+    sum.waits += other.waits;
+    sum.wait_ns_max = both(sum.wait_ns_max, other.wait_ns_max, Nanos::max);
+    sum.parts = sum.parts.zip(other.parts).map(|(one, other)| plus(one, other));
+    sum.interrupted_ns = both(sum.interrupted_ns, other.interrupted_ns, |a, b| a + b);
+    sum.interruptions = both(sum.interruptions, other.interruptions, |a, b| a + b);
+    sum.preempted += other.preempted;
+    sum.slept += other.slept;
+    sum.migrations = both(sum.migrations, other.migrations, |a, b| a + b);
+    sum.user_ns = sum.user_ns.saturating_add(other.user_ns);
+    sum.system_ns = sum.system_ns.saturating_add(other.system_ns);
+    sum.minor_faults += other.minor_faults;
+    sum.major_faults += other.major_faults;
+}
+
+fn both<T>(one: Option<T>, other: Option<T>, sum: fn(T, T) -> T) -> Option<T> {
+    Some(sum(one?, other?))
+}
+
+fn plus(one: WaitParts, other: WaitParts) -> WaitParts {
+    let (mut sum, other) = (one.all(), other.all());
+    for (to, from) in sum.iter_mut().zip(other) {
+        *to = to.saturating_add(from);
+    }
+    sum.into()
+}
+
+fn thread(root: &Root, who: ThreadKey, row: &Thread) -> WatchedThread {
+    let name = crate::records::text_of(row.name);
+    let name = crate::names::full_name(root, who.tid, &name).unwrap_or(name);
+    WatchedThread { tid: Some(who.tid), ..ended_thread(name, row) }
+}
+
+fn ended_thread(name: String, row: &Thread) -> WatchedThread {
+    let [user, system, minor_faults, major_faults] = row.usage();
+    WatchedThread {
+        tid: None,
+        pid: Some(row.process),
+        name,
+        count: 1,
+        run_ns: Nanos::from_nanos(row.run),
+        wait_ns: Nanos::from_nanos(row.wait),
+        waits: row.waits,
+        wait_ns_max: Some(Nanos::from_nanos(row.longest)),
+        parts: Some(parts(row.parts)),
+        interrupted_ns: Some(Nanos::from_nanos(row.interrupted)),
+        interruptions: Some(row.interruptions),
+        preempted: row.preempted,
+        slept: row.slept,
+        migrations: Some(row.moved),
+        user_ns: Nanos::from_nanos(user),
+        system_ns: Nanos::from_nanos(system),
+        minor_faults,
+        major_faults,
+    }
+}
+
+fn parts(parts: [u64; tables::GROUPS]) -> WaitParts {
+    parts.map(Nanos::from_nanos).into()
+}
+
+fn named_takers(root: &Root, takers: &[(ThreadKey, Taker)]) -> Vec<WaitTaker> {
+    let record = |(who, taker): &(ThreadKey, Taker)| {
+        run_record(who.tid, taker.process, taker.prio, taker.name)
+    };
+    let names = Named::read(root, takers.iter().map(record).collect());
+    let taker = |(who, taker): &(ThreadKey, Taker)| WaitTaker {
+        thread: names.thread(&record(&(*who, *taker))),
+        count: 1,
+        is_same: taker.group == WATCHED,
+        ns: Nanos::from_nanos(taker.ns),
+        runs: taker.runs,
+    };
+    takers.iter().map(taker).collect()
+}
+
+fn interruptions(
+    root: &Root,
+    found: &[(tables::Source, tables::Interruption)],
+) -> Vec<WatchedInterruption> {
+    let known = found.iter().filter_map(|(source, sum)| Some((record_of(*source)?, sum)));
+    let names = Named::read(root, known.clone().map(|(record, _)| record).collect());
+    let mut all: Vec<WatchedInterruption> = known
+        .map(|(record, sum)| WatchedInterruption {
+            culprit: names.0.culprit(&record),
+            ns: Nanos::from_nanos(sum.ns),
+            count: sum.count,
+            ns_max: Nanos::from_nanos(sum.longest),
+        })
+        .collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.ns));
+    all
+}
+
+/// The delays with the names of all threads.
+pub(crate) fn delays(root: &Root, delays: &[Delay]) -> Vec<WatchedDelay> {
+    let records = delays.iter().flat_map(|delay| {
+        let own = run_record(delay.who.tid, delay.process, delay.prio, delay.name);
+        let runs = delay.runs.iter();
+        let runs = runs.map(|run| run_record(run.tid, run.process, run.prio, run.name));
+        runs.chain([own]).chain(record_of(delay.source))
+    });
+    let names = Named::read(root, records.collect());
+    delays.iter().map(|one| delay(&names, one)).collect()
+}
+
+fn delay(names: &Named, delay: &Delay) -> WatchedDelay {
+    let own = run_record(delay.who.tid, delay.process, delay.prio, delay.name);
+    let is_interruption = delay.kind == INTERRUPTED;
+    let kind = match (is_interruption, delay.was_preempted != 0) {
+        (true, _) => DelayKind::Interrupted,
+        (false, true) => DelayKind::Preempted,
+        (false, false) => DelayKind::Woken,
+    };
+    let source = record_of(delay.source).filter(|_| is_interruption);
+    let listed = delay.runs.iter().filter(|run| run.since > 0).count();
+    let seen = usize::try_from(delay.runs_seen).unwrap_or(usize::MAX);
+    let before = if is_interruption { 0 } else { seen.saturating_sub(listed) };
+    WatchedDelay {
+        begin_ns: Nanos::from_nanos(delay.begin),
+        ns: Nanos::from_nanos(delay.end.saturating_sub(delay.begin)),
+        kind,
+        thread: names.0.culprit(&own),
+        cpu: Cpu::new(delay.cpu),
+        elsewhere_ns: Nanos::from_nanos(delay.here.saturating_sub(delay.begin)),
+        parts: parts(delay.parts),
+        interruption: source.map(|source| names.0.culprit(&source)),
+        runs: if is_interruption { Vec::new() } else { runs(names, delay) },
+        runs_before: u64::try_from(before).unwrap_or(u64::MAX),
+    }
+}
+
+/// The runs on the CPU during a delay. The first one may have begun before; the delayed thread's own
+/// one before it was preempted is left out.
+fn runs(names: &Named, delay: &Delay) -> Vec<DelayRun> {
+    let all: Vec<_> = delay.runs.iter().filter(|run| run.since > 0).collect();
+    let ends = all.iter().skip(1).map(|run| run.since).chain([delay.end]);
+    let run = |(run, end): (&&tables::Run, u64)| {
+        let from = run.since.max(delay.here);
+        let record = run_record(run.tid, run.process, run.prio, run.name);
+        DelayRun {
+            thread: names.thread(&record),
+            is_same: run.group == WATCHED,
+            before_ns: Nanos::from_nanos(delay.here.saturating_sub(run.since)),
+            ns: Nanos::from_nanos(end.saturating_sub(from)),
+        }
+    };
+    let is_in = |(_, end): &(&&tables::Run, u64)| *end > delay.here;
+    all.iter().zip(ends).filter(is_in).map(run).collect()
+}
+
+/// The names of threads and interrupts.
+struct Named(Names);
+
+impl Named {
+    fn read(root: &Root, records: Vec<Record>) -> Self {
+        let mut lane = Lane::new(Cpu::new(0));
+        lane.records = records;
+        Self(Names::read(root, &[lane]))
+    }
+
+    /// The thread; `None`: the idle task.
+    fn thread(&self, record: &Record) -> Option<Culprit> {
+        (!record.is_idle()).then(|| self.0.culprit(record))
+    }
+}
+
+fn run_record(tid: u32, process: u32, prio: i32, comm: [u8; 16]) -> Record {
+    let prio = u64::from(u32::from_ne_bytes(prio.to_ne_bytes()));
+    let is_self = process == std::process::id();
+    Record {
+        level: Level::Thread,
+        start: 0,
+        end: 0,
+        detail: u64::from(process) << 32 | prio,
+        id: tid,
+        comm,
+        mark: Mark { is_self, ..Mark::default() },
+    }
+}
+
+fn record_of(source: tables::Source) -> Option<Record> {
+    let level = *LEVELS.get(usize::try_from(source.level).ok()?)?;
+    let (comm, mark) = ([0; 16], Mark::default());
+    Some(Record { level, start: 0, end: 0, detail: 0, id: source.id, comm, mark })
+}
