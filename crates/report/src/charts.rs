@@ -38,6 +38,7 @@ pub(crate) fn of(recording: &Recording, summary: &Summary) -> Vec<Chart> {
         }
         (_, Summary::Wakers(summary)) => vec![others::wakers(summary)],
         (_, Summary::Guests(summary)) => vec![others::guests(summary)],
+        (_, Summary::Watch(summary)) => vec![others::watched(summary)],
         _ => Vec::new(),
     };
     charts.into_iter().flatten().collect()

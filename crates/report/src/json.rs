@@ -140,6 +140,7 @@ mod tests {
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::guests(GUEST, 20),
+            example::watch::watch(GUEST),
             example::jitter(GUEST),
             example::slices(GUEST, true),
         ];
@@ -186,6 +187,7 @@ mod tests {
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::guests(GUEST, 20),
+            example::watch::watch(GUEST),
             example::jitter(GUEST),
             example::slices(GUEST, true),
         ];

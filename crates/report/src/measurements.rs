@@ -105,6 +105,7 @@ mod tests {
         all.push(example::wide(latency_example::latency(GUEST, 101)));
         all.extend(and_wide(example::wakers(GUEST, 20)));
         all.extend(and_wide(example::guests(GUEST, 2)));
+        all.extend([example::watch::watch(GUEST), example::watch::counted(METAL)]);
         all.extend(and_wide(example::jitter(GUEST)));
         all.extend([example::slices(GUEST, true), example::slices(METAL, false)]);
         all.push(example::ticks(GUEST, 101, 2));

@@ -28,6 +28,7 @@ fn every_kind_has_metrics() {
         ("slices", "slice_ns_mean", false),
         ("ticks", "timer_hz", true),
         ("wakers", "wakeups_hz", false),
+        ("watch", "wait_ns_p99", false),
     ] {
         let all = of(kind);
         let found: Vec<&Metric> = all.iter().filter(|metric| metric.key == key).collect();

@@ -187,7 +187,6 @@ fn named_takers(root: &Root, takers: &[(ThreadKey, Taker)]) -> Vec<WaitTaker> {
     let names = Named::read(root, takers.iter().map(record).collect());
     let taker = |(who, taker): &(ThreadKey, Taker)| WaitTaker {
         thread: names.thread(&record(&(*who, *taker))),
-        count: 1,
         is_same: taker.group == WATCHED,
         ns: Nanos::from_nanos(taker.ns),
         runs: taker.runs,

@@ -138,8 +138,6 @@ pub struct WaitParts {
 pub struct WaitTaker {
     /// The thread; `None`: the idle task.
     pub thread: Option<Culprit>,
-    /// The number of threads; more than one if they have ended.
-    pub count: u64,
     /// Whether it is of the program itself.
     pub is_same: bool,
     /// How long they waited meanwhile, summed over them.
@@ -262,5 +260,43 @@ impl From<[Nanos; 7]> for WaitParts {
             interrupts_ns,
             quota_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the parts are in the order of the fields, and add up.
+    #[test]
+    fn parts() {
+        let all = [1, 2, 3, 4, 5, 6, 7].map(Nanos::from_nanos);
+        let parts = WaitParts::from(all);
+        assert_eq!((parts.idle_ns, parts.quota_ns), (all[0], all[6]));
+        assert_eq!((parts.all(), parts.sum()), (all, Nanos::from_nanos(28)));
+    }
+
+    /// Check the keys of a line of the log.
+    #[test]
+    fn line() {
+        let culprit =
+            |kind, name: &str| Culprit { kind, name: name.into(), thread: None };
+        let delay = WatchedDelay {
+            begin_ns: Nanos::from_secs(70),
+            ns: Nanos::from_millis(2),
+            kind: DelayKind::Interrupted,
+            thread: culprit(crate::CulpritKind::Thread, "a\u{1b}\nb"),
+            cpu: Cpu::new(3),
+            elsewhere_ns: Nanos::ZERO,
+            parts: WaitParts::default(),
+            interruption: Some(culprit(crate::CulpritKind::Softirq, "NET_RX")),
+            runs: Vec::new(),
+            runs_before: 0,
+        };
+        let line = delay.to_line().unwrap();
+        assert!(line.ends_with("}\n") && line.lines().count() == 1, "{line}");
+        let mut read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert!(read.as_object_mut().unwrap().remove("written").is_some());
+        assert_eq!(serde_json::from_value::<WatchedDelay>(read).unwrap(), delay);
     }
 }

@@ -2,7 +2,10 @@
 
 use recording::{JitterSeries, JitterSpec};
 use stats::{Bin, Unit, binned};
-use summary::{GuestSummary, GuestsSummary, WakersSummary, jitters};
+use summary::{
+    GuestSummary, GuestsSummary, WakersSummary, WatchSummary, WatchedThreadSummary,
+    jitters,
+};
 use units::{LengthUnit, PerSecond, Ppm};
 
 use crate::document::chart::{Axis, Chart, Mark, Panel, Series, Shape, Tone};
@@ -77,6 +80,27 @@ pub(crate) fn wakers(summary: &WakersSummary) -> Option<Chart> {
 
 fn rate(rate: PerSecond) -> (f64, Text) {
     (rate.get(), number::rate(rate))
+}
+
+/// The time on CPUs and waiting of the threads that waited longest; `None` without one.
+pub(crate) fn watched(summary: &WatchSummary) -> Option<Chart> {
+    let threads = || summary.threads.iter().take(BARS);
+    let name = |thread: &WatchedThreadSummary| match thread.sums.tid {
+        Some(tid) => text!("{} {}", tid.to_string(), Text::name(&thread.sums.name)),
+        None => text!("{} {}", thread.sums.count, Text::name(&thread.sums.name)),
+    };
+    let share = |share: Ppm| (share.get(), number::share(share));
+    let names = || Axis::bands(threads().map(name));
+    let bars = |title: &'static str, of: fn(&WatchedThreadSummary) -> Option<Ppm>| {
+        Panel::new(Axis::linear("share of the time", Unit::Ppm), names())
+            .titled(title, "")
+            .bars(Mark::bar, Tone::Series(0), "", threads().map(|one| of(one).map(share)))
+            .with_words()
+    };
+    let waiting = bars("Waiting for a CPU", |one| one.wait_ppm);
+    let running = bars("On CPUs", |one| one.run_ppm);
+    (!summary.threads.is_empty())
+        .then(|| Chart::new("threads", "Threads").panel(waiting).panel(running))
 }
 
 /// The CPU time and the wake-ups of each guest; `None` without one.

@@ -260,6 +260,7 @@ fn all() -> Vec<(String, Chart)> {
         ("jitter", crate::example::jitter(GUEST)),
         ("wakers", crate::example::wakers(GUEST, 20)),
         ("guests", crate::example::guests(GUEST, 20)),
+        ("watch", crate::example::watch::watch(GUEST)),
     ] {
         for chart in super::of(&recording, &Summary::of(&recording)) {
             all.push((format!("{name}-{}", chart.name), chart));

@@ -308,3 +308,30 @@ fn interrupted_by(delay: &WatchedDelaySummary) -> Cell {
         None => "?".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::Body;
+
+    use crate::example::watch;
+    use crate::example::{GUEST, METAL};
+    use crate::measurements::text_of;
+
+    /// Check `watch` of a service, all of it.
+    #[test]
+    fn watch_of_a_unit() {
+        assert_snapshot!(text_of(&watch::watch(GUEST)));
+    }
+
+    /// Check `watch` with the counters of `/proc` only, and without a thread.
+    #[test]
+    fn watch_with_counters_and_none() {
+        let mut counted = watch::counted(METAL);
+        assert_snapshot!(text_of(&counted));
+        if let Body::Watch { series, .. } = &mut counted.body {
+            series.threads.clear();
+        }
+        assert_snapshot!(text_of(&counted), @"nginx: no thread ran or was woken in 10 s.");
+    }
+}

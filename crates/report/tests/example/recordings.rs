@@ -24,6 +24,7 @@ pub(crate) mod latency;
 pub(crate) mod sets;
 pub(crate) mod slices;
 mod summaries;
+pub(crate) mod watch;
 
 /// A common guest.
 pub(crate) const GUEST: &str = r##"
