@@ -157,3 +157,65 @@ fn now() -> Nanos {
     let part = |part: i64| u64::try_from(part).unwrap_or(0);
     Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const THREADS: u32 = 16;
+
+    /// Threads of this process that sleep some times each.
+    fn sleep() {
+        let sleeps =
+            || (0..20).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+        std::thread::scope(|scope| {
+            (0..THREADS).for_each(|_| drop(scope.spawn(sleeps)));
+        });
+    }
+
+    fn watched_with(threads: Option<u32>) -> Option<Recording> {
+        let facts = Facts::read(&Root::live());
+        let spec = WatchSpec {
+            target: WatchTarget::Processes(vec![std::process::id()]),
+            duration_ns: Nanos::from_secs(1),
+            keep: 5,
+            log_above_ns: None,
+        };
+        let mut watch = ProgramWatch::start_with(&spec, &facts, threads).unwrap();
+        sleep();
+        watch.update().unwrap();
+        let recording = watch.end(false).unwrap();
+        let untraced = recording.doubts.iter().find(|doubt| doubt.code == Code::Untraced);
+        if let Some(why) = untraced {
+            println!("skipped: {why}");
+            return None;
+        }
+        Some(recording)
+    }
+
+    /// Check that all threads are seen, also those that have ended, and that each of their waits is
+    /// counted.
+    #[test]
+    fn threads_that_end() {
+        let Some(recording) = watched_with(None) else { return };
+        let Body::Watch { series, .. } = &recording.body else { unreachable!() };
+        let seen: u64 = series.threads.iter().map(|thread| thread.count).sum();
+        assert!(seen >= u64::from(THREADS), "{series:?}");
+        let waits: u64 = series.threads.iter().map(|thread| thread.waits).sum();
+        assert!(waits >= u64::from(THREADS) * 20, "{waits}");
+        assert_eq!(series.lost.events, 0);
+        assert!(!series.longest.is_empty() && series.longest.len() <= 5);
+    }
+
+    /// Check that a full table is counted and is a doubt.
+    #[test]
+    fn full_table() {
+        let Some(recording) = watched_with(Some(4)) else { return };
+        let Body::Watch { series, .. } = &recording.body else { unreachable!() };
+        assert!(series.lost.events > 0, "{series:?}");
+        let says_it = |doubt: &Doubt| doubt.text.starts_with("too many threads");
+        assert!(recording.doubts.iter().any(says_it), "{:?}", recording.doubts);
+    }
+}

@@ -266,13 +266,16 @@ static __always_inline int begins(__u32 level)
 	if (!slot)
 		return 0;
 	now = bpf_ktime_get_ns();
-	begin_change(slot);
-	if (!slot->active)
-		slot->irq_since = now;
-	slot->active |= 1 << level;
-	end_change(slot);
 	slot->starts[level] = now;
 	slot->nested[level] = 0;
+	if (slot->active) {
+		slot->active |= 1 << level;
+		return 0;
+	}
+	begin_change(slot);
+	slot->irq_since = now;
+	slot->active = 1 << level;
+	end_change(slot);
 	return 0;
 }
 
@@ -320,9 +323,11 @@ static __always_inline void resume(struct slot *slot, __u32 cpu, __u64 begin, __
 	write_delay(slot, delay, cpu);
 }
 
+/* The end of a softirq may itself be interrupted: `active` changes last, so that what interrupts it
+ * changes no sum meanwhile. */
 static __always_inline int ends(__u32 level, __u32 id)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id(), others;
 	struct slot *slot = slot_of(cpu);
 	__u64 now, whole;
 
@@ -330,22 +335,24 @@ static __always_inline int ends(__u32 level, __u32 id)
 		return 0;
 	now = bpf_ktime_get_ns();
 	whole = now - slot->starts[level];
-	begin_change(slot);
-	slot->active &= ~(1 << level);
-	if (!slot->active) {
-		slot->sums[INTERRUPTS] += now - slot->irq_since;
-		slot->interrupted += now - slot->irq_since;
-	}
-	end_change(slot);
-	if (level != SOFTIRQ && slot->active & 1 << SOFTIRQ)
+	others = slot->active & ~(1 << level);
+	if (level != SOFTIRQ && others & 1 << SOFTIRQ)
 		slot->nested[SOFTIRQ] += whole;
-	else if (level == HANDLER && slot->active & 1 << VECTOR)
+	else if (level == HANDLER && others & 1 << VECTOR)
 		slot->nested[VECTOR] += whole;
-	if (!slot->is_watched)
+	if (slot->is_watched)
+		add_source(level, id, whole - slot->nested[level]);
+	if (others) {
+		slot->active = others;
 		return 0;
-	add_source(level, id, whole - slot->nested[level]);
-	if (!slot->active)
+	}
+	if (slot->is_watched)
 		resume(slot, cpu, slot->irq_since, now, level, id);
+	begin_change(slot);
+	slot->sums[INTERRUPTS] += now - slot->irq_since;
+	slot->interrupted += now - slot->irq_since;
+	slot->active = 0;
+	end_change(slot);
 	return 0;
 }
 

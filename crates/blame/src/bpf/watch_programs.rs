@@ -356,7 +356,7 @@ fn longest(loaded: &Loaded, slots: &[Slot], keep: u32) -> Result<Vec<Delay>, Err
             longest.extend(delay.and_then(|bytes| decoded::<Delay>(&bytes)));
         }
     }
-    longest.sort_by_key(|delay| std::cmp::Reverse(delay.end - delay.begin));
+    longest.sort_by_key(|delay| std::cmp::Reverse(delay.end.saturating_sub(delay.begin)));
     longest.truncate(usize::try_from(keep).unwrap_or(usize::MAX));
     Ok(longest)
 }

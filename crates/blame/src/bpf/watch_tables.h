@@ -9,7 +9,7 @@
 
 #define COMM 16
 #define THREADS 16384
-#define TAKERS 8192
+#define TAKERS 16384
 #define INTERRUPTIONS 512
 #define PROCESSES 8
 #define CGROUPS 8192
