@@ -191,7 +191,7 @@ impl Frame<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use recording::{Body, TicksSeries, TicksSpec};
+    use recording::{Body, Moments, TicksSeries, TicksSpec};
     use units::Nanos;
 
     fn recorded() -> Answer {
@@ -207,6 +207,7 @@ mod tests {
             facts: serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap(),
             body,
             doubts: Vec::new(),
+            moments: Moments::default(),
             repeat: None,
         };
         Answer::Recording(Box::new(recording))

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use recording::{
     Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, JitterSeries,
-    LatencySeries, NoiseSeries, Recording, RunSeries, Source, Steal, TicksSeries,
+    LatencySeries, LatencySpec, NoiseSeries, Recording, RunSeries, Source, Steal,
+    TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span, chain};
 
@@ -18,6 +19,7 @@ use crate::join::{Joined, join, within};
 use crate::late_wakeups::{causes, wakeups};
 use crate::level::Level;
 use crate::life::{Life, elsewhere};
+use crate::moments::moments;
 use crate::names::Names;
 use crate::records::{Lane, Outside, Record};
 use crate::slow_loops;
@@ -60,8 +62,9 @@ impl Events {
         self.lanes.iter().flat_map(|lane| &lane.losses).map(|loss| loss.events).sum()
     }
 
-    /// Attributes the gaps of a recording, if it has any, and adds doubts. With `trace` the events
-    /// themselves are stored too. `edges` are those of the interruptions of a program.
+    /// Attributes the gaps of a recording, if it has any, explains its moments, and adds doubts. With
+    /// `trace` the events themselves are stored too: of a measurement with moments those around them.
+    /// `edges` are those of the interruptions of a program.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool, edges: &TypicalEdges) {
         let mut doubts = if let Body::Run { spec, series } = &mut recording.body {
             let found = self.interrupted(&spec.cpus, series, edges);
@@ -73,13 +76,15 @@ impl Events {
         } else if let Body::Ticks { series, .. } = &mut recording.body {
             self.busy(series)
         } else if let Body::Latency { spec, series } = &mut recording.body {
-            self.late(spec.interval_ns, series)
+            self.late(spec, series)
         } else if let Body::Jitter { spec, series } = &mut recording.body {
             self.slow(spec.cpu, series)
         } else {
+            let is_whole = trace && recording.body.trigger().stop_above_ns.is_none();
             let noise = recording.body.noise_mut();
-            noise.map(|series| self.blame(series, trace)).unwrap_or_default()
+            noise.map(|series| self.blame(series, is_whole)).unwrap_or_default()
         };
+        recording.moments = moments(&recording.body, &self.lanes, &self.names, trace);
         // A CPU that was offline is idle then, and later too: its loop is on another CPU. One whose
         // loop may not run for now has a doubt that says why.
         let offline = offline(&recording.doubts);
@@ -160,15 +165,16 @@ impl Events {
     }
 
     /// Finds the causes of late wake-ups; returns doubts.
-    fn late(&self, interval: Nanos, series: &mut LatencySeries) -> Vec<Doubt> {
+    fn late(&self, spec: &LatencySpec, series: &mut LatencySeries) -> Vec<Doubt> {
         series.source = Some(self.source);
         if self.lanes.is_empty() {
             return self.untraced_doubt().into_iter().collect();
         }
         for cpu in &mut series.cpus {
             let Some(lane) = self.lane(cpu.cpu) else { continue };
-            let wakeups = wakeups(cpu, series.began_ns, interval);
-            cpu.causes = Some(causes(lane, &self.names, wakeups, cpu.slack_ns));
+            let wakeups = wakeups(cpu, series.began_ns, spec.interval_ns);
+            let (slack, listed) = (cpu.slack_ns, spec.trigger.moments_max());
+            cpu.causes = Some(causes(lane, &self.names, wakeups, slack, listed));
         }
         let lost = series.cpus.iter();
         let lost = lost.filter_map(|cpu| Some((cpu.cpu, cpu.causes.as_ref()?.lost)));

@@ -41,12 +41,14 @@ pub(crate) fn wakeups(cpu: &CpuLatency, began: Nanos, interval: Nanos) -> Vec<Sp
     cpu.spans(interval).map(on_their_clock).collect()
 }
 
-/// The causes of these wake-ups by a timer with that slack.
+/// The causes of these wake-ups by a timer with that slack; of so many of the latest, at least of ten,
+/// what happened.
 pub(crate) fn causes(
     lane: &Lane,
     names: &Names,
     wakeups: Vec<Span>,
     slack: Nanos,
+    listed: usize,
 ) -> WakeupCauses {
     let mut seen = Seen::of(lane, names, slack);
     seen.limit_return(&wakeups);
@@ -56,7 +58,7 @@ pub(crate) fn causes(
     }
     let mut latest: Vec<(usize, Span)> = wakeups.into_iter().enumerate().collect();
     latest.sort_by_key(|(_, wakeup)| Reverse(wakeup.length));
-    latest.truncate(LATEST);
+    latest.truncate(listed.max(LATEST));
     let latest = latest.into_iter().map(|(at, wakeup)| seen.around(at, wakeup));
     WakeupCauses {
         latest: latest.collect(),
@@ -64,6 +66,30 @@ pub(crate) fn causes(
         lost: seen.lost,
         culprits: seen.culprits,
     }
+}
+
+/// The time of each culprit in one wake-up, which add up to it.
+pub(crate) fn shares(late: &LateWakeup, culprits: &[Culprit]) -> Vec<(usize, Nanos)> {
+    let unexplained = culprits.iter().position(|it| it.kind == CulpritKind::Unexplained);
+    let share = |moment: &WakeMoment| {
+        let part = moment.part?;
+        let culprit = explaining(part, moment.culprit, culprits);
+        Some((culprit.or(unexplained)?, moment.span.length))
+    };
+    late.moments.iter().filter_map(share).collect()
+}
+
+/// The culprit, unless it does not explain that part of a wake-up: which thread ran is not why the
+/// timer's interrupt is late.
+fn explaining(part: WakePart, culprit: usize, culprits: &[Culprit]) -> Option<usize> {
+    let explains = part != WakePart::Expiry || !is_thread(culprit, culprits);
+    explains.then_some(culprit)
+}
+
+/// Whether it is a thread, and not the idle task.
+fn is_thread(culprit: usize, culprits: &[Culprit]) -> bool {
+    let thread = culprits.get(culprit).and_then(|it| it.thread.as_ref());
+    thread.is_some_and(|thread| thread.tid != 0)
 }
 
 /// What was seen on a CPU, on the records' clock.
@@ -145,8 +171,7 @@ impl Seen {
         }
     }
 
-    /// Adds one wake-up to the shares of all. Which thread ran does not explain that the timer's interrupt
-    /// is late.
+    /// Adds one wake-up to the shares of all.
     fn add_shares(
         &self,
         shares: &mut BTreeMap<(WakePart, usize), WakeShare>,
@@ -155,8 +180,8 @@ impl Seen {
         let mut own: BTreeMap<(WakePart, usize), Nanos> = BTreeMap::new();
         for WakeMoment { part, culprit, span } in self.moments(wakeup) {
             let Some(part) = part else { continue };
-            let is_unexplained = part == WakePart::Expiry && self.is_thread(culprit);
-            let culprit = if is_unexplained { self.unexplained } else { culprit };
+            let culprit = explaining(part, culprit, &self.culprits);
+            let culprit = culprit.unwrap_or(self.unexplained);
             let sum = own.entry((part, culprit)).or_default();
             *sum = *sum + span.length;
         }
@@ -168,12 +193,6 @@ impl Seen {
             share.ns = share.ns + ns;
             share.max_ns = share.max_ns.max(ns);
         }
-    }
-
-    /// Whether it is a thread, and not the idle task.
-    fn is_thread(&self, culprit: usize) -> bool {
-        let thread = self.culprits.get(culprit).and_then(|it| it.thread.as_ref());
-        thread.is_some_and(|thread| thread.tid != 0)
     }
 
     /// The moments of a wake-up, on the records' clock.
@@ -236,7 +255,7 @@ impl Seen {
         let mut now = period.start;
         for Piece { start, end, culprit } in pieces {
             add(self.unexplained, now, start);
-            let known = match self.is_thread(culprit) {
+            let known = match is_thread(culprit, &self.culprits) {
                 true => end.min(start + returning),
                 false => end,
             };
@@ -316,7 +335,7 @@ mod tests {
         let mut lane = Lane::new(CPU);
         records.iter().for_each(|record| lane.push(record.level, Some(*record)));
         let names = Names::read(&Root::live(), std::slice::from_ref(&lane));
-        causes(&lane, &names, wakeups, Nanos::ZERO)
+        causes(&lane, &names, wakeups, Nanos::ZERO, 0)
     }
 
     /// The shares as part, name and microseconds.
@@ -390,7 +409,7 @@ mod tests {
         }
         let names = Names::read(&Root::live(), std::slice::from_ref(&lane));
         let wakeups = late_at(&[1_000, 2_000], &[44, 74]);
-        let causes = causes(&lane, &names, wakeups, Nanos::from_micros(50));
+        let causes = causes(&lane, &names, wakeups, Nanos::from_micros(50), 0);
         let expected =
             [(WakePart::Expiry, SLACK, 90), (WakePart::Expiry, "unexplained", 20)];
         assert_eq!(shares(&causes)[..2], expected);
@@ -450,7 +469,7 @@ mod tests {
         let names = Names::read(&Root::live(), std::slice::from_ref(&lane));
         let due: Vec<u64> = (1..=20).map(|at| at * 1_000).collect();
         let late = late_at(&due, &(1..=20).collect::<Vec<_>>());
-        let causes = causes(&lane, &names, late, Nanos::ZERO);
+        let causes = causes(&lane, &names, late, Nanos::ZERO, 0);
         let shares = shares(&causes);
         assert_eq!(
             shares,

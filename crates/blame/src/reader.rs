@@ -24,6 +24,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use units::CpuSet;
 
+use crate::feedback::Feedback;
 use crate::records::Lane;
 use crate::source::EventSource;
 
@@ -57,12 +58,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Starts to read events into `lanes` while these CPUs are measured.
+    /// Starts to read events into `lanes` while these CPUs are measured, with feedback from the
+    /// measurement or without.
     pub(crate) fn begin(
         mut events: Box<dyn EventSource>,
         mut lanes: Vec<Lane>,
         measured: CpuSet,
         End(end): End,
+        mut feedback: Option<Feedback>,
     ) -> Self {
         let is_over = Arc::clone(&end);
         let thread = thread::spawn(move || {
@@ -70,8 +73,12 @@ impl Reader {
             outrank();
             loop {
                 events.read(&mut lanes);
+                if let Some(feedback) = &mut feedback {
+                    feedback.after_reading(&mut lanes);
+                }
                 thread::sleep(SHORTEST);
-                if is_ended(&*events, &is_over) {
+                let at_most = feedback.as_ref().and_then(Feedback::period);
+                if is_ended(&*events, &is_over, at_most) {
                     break;
                 }
             }
@@ -106,8 +113,9 @@ impl Drop for Reader {
 
 /// Sleeps until an alarm, the end of the period, a signal, or the end of the thread; whether it was
 /// the latter.
-fn is_ended(events: &dyn EventSource, end: &OwnedFd) -> bool {
-    let period = Timespec::try_from(events.period()).ok();
+fn is_ended(events: &dyn EventSource, end: &OwnedFd, at_most: Option<Duration>) -> bool {
+    let period = at_most.into_iter().fold(events.period(), Duration::min);
+    let period = Timespec::try_from(period).ok();
     let mut awaited = vec![PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
     let alarms = events.alarms().into_iter();
     awaited.extend(alarms.map(|alarm| PollFd::from_borrowed_fd(alarm, PollFlags::IN)));

@@ -3,10 +3,15 @@
 use recording::StoppedBy;
 use units::{Cpu, Nanos, Span};
 
+use crate::join::merged;
 use crate::level::Level;
 
 /// The maximum number of stored events of one CPU: 56 bytes each.
 const RECORDS_MAX: usize = 1 << 22;
+/// With more of them, the oldest may be forgotten,
+const FILLING: usize = RECORDS_MAX / 4 * 3;
+/// but not those of the last seconds.
+const RECENT: Nanos = Nanos::from_secs(2);
 
 /// The number of a vector without one (arm64).
 pub(crate) const NAMED: u32 = u32::MAX;
@@ -98,10 +103,28 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
+    /// No events in that period, so far.
+    fn of(period: Span) -> Self {
+        Self { from: period.start.get(), until: period.end().get(), events: 0 }
+    }
+
     /// When they were lost, on the records' clock.
     pub(crate) fn span(&self) -> Span {
         span(self.from, self.until)
     }
+}
+
+/// The parts of a period that are in none of the others, which are in order and do not overlap.
+fn without(period: Span, others: &[Span]) -> Vec<Span> {
+    let mut from = period.start;
+    let mut parts = Vec::new();
+    let end = Span { start: period.end(), length: Nanos::ZERO };
+    for one in others.iter().filter(|one| one.start < period.end()).chain([&end]) {
+        let length = one.start.saturating_sub(from);
+        parts.extend((!length.is_zero()).then_some(Span { start: from, length }));
+        from = from.max(one.end());
+    }
+    parts
 }
 
 fn span(start: u64, end: u64) -> Span {
@@ -171,6 +194,42 @@ impl Lane {
         (self.has_steal_clock && !self.has_lost_steal).then_some(&self.stolen)
     }
 
+    /// Whether it will soon be full.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.records.len() > FILLING
+    }
+
+    /// Forgets the older half of the events, but not those in these periods around moments, nor
+    /// recent ones, nor the first run of a program. They count as lost in the time between those periods.
+    pub(crate) fn forget(&mut self, around: &[Span]) {
+        let mut ends: Vec<u64> = self.records.iter().map(|record| record.end).collect();
+        let middle = ends.len() / 2;
+        let last = ends.iter().copied().max().unwrap_or(0);
+        let median = *ends.select_nth_unstable(middle).1;
+        let until = median.min(last.saturating_sub(RECENT.get()));
+        let holes = without(span(0, until), &merged(around.to_vec(), Nanos::ZERO));
+        let mut losses: Vec<Loss> = holes.iter().map(|hole| Loss::of(*hole)).collect();
+        let mut has_own = false;
+        self.records.retain(|record| {
+            let is_first = record.mark.is_own && !has_own;
+            has_own |= record.mark.is_own;
+            let next = losses.partition_point(|loss| loss.until < record.end);
+            let loss = losses.get_mut(next).filter(|loss| loss.from < record.end);
+            match loss.filter(|_| !is_first) {
+                None => true,
+                Some(loss) => {
+                    loss.events += 1;
+                    false
+                }
+            }
+        });
+        self.losses.extend(losses.into_iter().filter(|loss| loss.events > 0));
+        if self.stolen.first().is_some_and(|stolen| stolen.until < until) {
+            self.stolen.retain(|stolen| stolen.until >= until);
+            self.has_lost_steal = true;
+        }
+    }
+
     /// Counts events of any level as lost between two times. Returns the index of the loss.
     pub(crate) fn add_loss(&mut self, events: u64, from: u64, until: u64) -> usize {
         self.losses.push(Loss { from, until, events });
@@ -232,6 +291,44 @@ impl Outside {
 mod tests {
     use super::*;
     use crate::names::tests::record;
+
+    /// Check that the older half is forgotten, but not what is around moments nor the first run of a
+    /// program, that the rest counts as lost in the time between moments, and that nothing recent is.
+    #[test]
+    fn old_events_are_forgotten() {
+        let second = 1_000_000_000;
+        let mut lane = Lane::new(Cpu::new(1));
+        for at in 1..=20 {
+            let mut one = record(Level::Thread, 1, at * second);
+            one.mark.is_own = at <= 2;
+            lane.push(Level::Thread, Some(one));
+        }
+        let ends = |lane: &Lane| {
+            lane.records.iter().map(|record| record.end / second).collect::<Vec<_>>()
+        };
+        let losses = |lane: &Lane| {
+            let seconds =
+                |loss: &Loss| (loss.from / second, loss.until / second, loss.events);
+            lane.losses.iter().map(seconds).collect::<Vec<_>>()
+        };
+        lane.forget(&[span(5 * second - 1, 6 * second)]);
+        let recent = 12..=20;
+        assert_eq!(
+            ends(&lane),
+            [&[1, 5, 6][..], &recent.clone().collect::<Vec<_>>()].concat()
+        );
+        assert_eq!(losses(&lane), [(0, 4, 3), (6, 11, 5)]);
+        lane.forget(&[]);
+        assert_eq!(ends(&lane)[..2], [1, 16]);
+        assert_eq!(losses(&lane)[2..], [(0, 15, 6)]);
+        // Nothing older than 2 seconds is left of few records.
+        let mut lane = Lane::new(Cpu::new(1));
+        for at in [1, 2, 3] {
+            lane.push(Level::Thread, Some(record(Level::Thread, 1, at * second / 2)));
+        }
+        lane.forget(&[]);
+        assert_eq!((lane.records.len(), losses(&lane)), (3, vec![]));
+    }
 
     /// Check the losses of each level: the number of events, and the stored ones between which they
     /// were lost.

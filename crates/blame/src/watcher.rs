@@ -11,6 +11,7 @@ use units::CpuSet;
 use crate::bpf::{Points, Programs};
 use crate::error::{Error, Kind};
 use crate::events::Events;
+use crate::feedback::Feedback;
 use crate::names::Names;
 use crate::reader::{End, Reader};
 use crate::records::{Lane, Outside};
@@ -98,12 +99,17 @@ impl Watcher {
     /// Starts to read the events, just before the measurement. Those since the start of the trace, or
     /// since its pause, are discarded.
     pub fn begin(self) -> Watching {
+        self.begin_with(None)
+    }
+
+    /// The same, with feedback from the measurement.
+    pub fn begin_with(self, feedback: Option<Feedback>) -> Watching {
         let Self { cpus, source, events, why_not, .. } = self;
         let lanes = || cpus.iter().map(Lane::new).collect::<Vec<_>>();
         let reader = events.map(|(mut events, end)| {
             events.read_all(&mut lanes());
             events.take_outside();
-            Reader::begin(events, lanes(), cpus.clone(), end)
+            Reader::begin(events, lanes(), cpus.clone(), end, feedback)
         });
         Watching { cpus, source, why_not, reader }
     }

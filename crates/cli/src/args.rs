@@ -1,5 +1,6 @@
 //! Options that several commands have, and how values are parsed. Nothing here depends on the machine.
 
+pub(crate) mod moments;
 pub(crate) mod output;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use session::{Threads, Trace};
 use summary::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
+pub(crate) use crate::args::moments::MomentOptions;
 pub(crate) use crate::args::output::Output;
 use crate::destination::Destination;
 use crate::outcome::Failure;
@@ -95,10 +97,10 @@ impl SourceOption {
         self.source.map(Source::of_recording)
     }
 
-    /// The trace of what other threads and interrupts do.
-    pub(crate) fn trace(self) -> Trace {
+    /// The trace of what other threads and interrupts do; events are stored if that is requested.
+    pub(crate) fn trace(self, stores: bool) -> Trace {
         let (source, threads) = (self.of_recording(), Threads::Others);
-        Trace::Events { source, threads, stores: false }
+        Trace::Events { source, threads, stores }
     }
 }
 

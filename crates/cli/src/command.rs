@@ -119,7 +119,8 @@ Example: five seconds of CPUs 0 to 3
 Examples:
   noisefloor noise -c 1 -d 60
   sudo noisefloor noise -d 60 -o noise.json -o noise.html
-  sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us")]
+  sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us
+  sudo noisefloor noise -d 1h --stop-above 50us --trace gap.json")]
     Noise(NoiseArgs),
     /// Variation of a workload's run time on one CPU.
     ///
@@ -133,7 +134,8 @@ Examples:
   sudo noisefloor jitter                       # 20 seconds of TIF's workload
   sudo noisefloor jitter -a 3 -d1 -H my.hgrm   # a minute, for HdrHistogram's plots
   sudo noisefloor jitter -t 100 --workload memory:64M
-  noisefloor jitter --fifo 0 --workload exec:./mine.so"
+  noisefloor jitter --fifo 0 --workload exec:./mine.so
+  sudo noisefloor jitter -D 1 --stop-above 20us --keep 10"
     )]
     Jitter(JitterArgs),
     /// Timer wake-up latency.
@@ -145,7 +147,8 @@ Examples:
   noisefloor latency -c 1 -i 250us           # an ordinary task on CPU 1
   sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
   sudo noisefloor latency --fifo 80 --dma-latency 0   # as cyclictest does
-  noisefloor latency --timer timerfd --max-late 1ms")]
+  noisefloor latency --timer timerfd --max-late 1ms
+  sudo noisefloor latency -d 1h --stop-above 100us --on-stop 'cat >late.json'")]
     Latency(LatencyArgs),
     /// Time slices of CPU-bound processes, and what ends them.
     ///
@@ -228,12 +231,14 @@ Example:
     /// children, except for processes of another user.
     #[command(after_help = "\
 Exit codes: that of the program; 128 + N if signal N ended it; 127 if it was not
-found; 126 if it could not be executed; 2 or 3 if it was not started.
+found; 126 if it could not be executed; 2 or 3 if it was not started; 1 if an
+interruption above --stop-above ended it, or with --keep if it then succeeded.
 
 Examples:
   sudo noisefloor run ./compute
   sudo noisefloor run -c 2-5 --fifo 50 -o run.json -- ./compute --size 8
-  noisefloor run make                      # without root")]
+  noisefloor run make                      # without root
+  sudo noisefloor run --stop-above 50us --trace hit.json ./app")]
     Run(RunArgs),
     /// Print the report of a saved recording, or of a file of another tool.
     #[command(after_help = "\

@@ -39,6 +39,7 @@ mod jitter_watcher;
 mod lab;
 mod measured;
 mod measuring;
+mod on_stop;
 mod outcome;
 mod printing;
 mod progress_line;

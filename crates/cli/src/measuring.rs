@@ -74,12 +74,16 @@ pub(crate) fn write(measured: &Measured, to: Destination<'_>) -> Result<(), Fail
     }
 }
 
-/// Checks a recording against the limits, unless the outcome is a failure already.
+/// Checks a recording against the limits, and that of its moments, unless the outcome is a failure
+/// already.
 pub(crate) fn judge(outcome: Outcome, measured: &Measured, limits: &[Limit]) -> Outcome {
-    if limits.is_empty() {
-        return outcome;
+    let mut exceeded = match limits.is_empty() {
+        true => Vec::new(),
+        false => ::report::exceeded_limits(measured.summary(), limits),
+    };
+    if exceeded.is_empty() {
+        exceeded.extend(::report::worst_moment(measured.recording()));
     }
-    let exceeded = ::report::exceeded_limits(measured.summary(), limits);
     exceeded.iter().for_each(say);
     let is_exceeded = outcome == Outcome::Done && !exceeded.is_empty();
     if is_exceeded { Outcome::Exceeded } else { outcome }

@@ -40,7 +40,13 @@ impl Terminal {
     /// The conditions of a measurement: it ends on a signal, and reports progress if that is shown.
     pub(crate) fn control(&self) -> Control {
         let period = self.line.is_shown().then_some(Nanos::from_secs(1));
-        Control { stop: self.stop.clone(), period, has_neighbours: true, relay: None }
+        Control {
+            stop: self.stop.clone(),
+            period,
+            has_neighbours: true,
+            relay: None,
+            moments: Arc::default(),
+        }
     }
 
     /// Ends the measurement: its output is no longer read.

@@ -5,7 +5,8 @@ use std::{fmt, mem};
 use facts::Facts;
 use jiff::Timestamp;
 use recording::{
-    Body, Code, Doubt, ImportedLengths, ImportedSeries, ImportedSpec, Kind, Recording,
+    Body, Code, Doubt, ImportedLengths, ImportedSeries, ImportedSpec, Kind, Moments,
+    Recording,
 };
 use serde_json::{Map, Value, json};
 use units::{CpuSet, Nanos};
@@ -95,6 +96,7 @@ impl Import {
             facts: facts(self.facts),
             body: Body::Imported { spec, series },
             doubts: self.doubts,
+            moments: Moments::default(),
             repeat: None,
         }
     }

@@ -10,9 +10,8 @@ use std::time::Instant;
 
 use facts::{Facts, Root};
 use measure::spin::{Ring, spin};
-use measure::{Control, LoopCost, counter};
-use recording::NoiseSpec;
-use recording::Spec;
+use measure::{Control, LoopCost, OnMoment, counter};
+use recording::{NoiseSpec, Spec, Trigger};
 use units::{Nanos, TscDelta};
 
 /// Bursts of each loop.
@@ -43,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         duration_ns: asked,
         threshold_ns: None,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let start = Instant::now();
@@ -71,7 +70,7 @@ fn medians() -> (f64, f64) {
     for _ in 0..BURSTS {
         bare.push(bare_burst());
         let length = TscDelta::from_ticks(as_ticks(bare_burst() * as_f64(READINGS)));
-        let spun = spin(length, threshold, &never, &mut ring);
+        let spun = spin(length, threshold, OnMoment::stopping(&never), &mut ring);
         looped.push(as_f64(spun.elapsed.ticks()) / as_f64(spun.passes));
     }
     (median(bare), median(looped))

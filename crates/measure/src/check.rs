@@ -2,7 +2,7 @@
 //! it is ended in the first half, there is no noise rather than that of a moment.
 
 use facts::Facts;
-use recording::{CheckSeries, CheckSpec, Doubt, NoiseSpec, TicksSpec};
+use recording::{CheckSeries, CheckSpec, Doubt, NoiseSpec, TicksSpec, Trigger};
 
 use crate::control::observer::Watch;
 use crate::{Error, noise, ticks};
@@ -40,7 +40,7 @@ fn noise_spec(spec: &CheckSpec) -> NoiseSpec {
         duration_ns: spec.noise_ns,
         threshold_ns: None,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     }
 }

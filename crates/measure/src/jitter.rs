@@ -17,12 +17,14 @@ use std::thread::scope;
 use facts::Facts;
 use isolate::Retain;
 use recording::{
-    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, ProcCounts, Workload,
+    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, ProcCounts, Trigger,
+    Workload,
 };
 use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
-use crate::control::observer::{Notice, Watch};
+use crate::control::moments::{OnMoment, check_trigger};
+use crate::control::observer::{Control, Notice, Watch};
 use crate::control::stop::Stop;
 use crate::jitter::test_loop::{Board, JitterResult, TestLimits, run as run_tests};
 use crate::jitter::work::{Work, prepare};
@@ -84,6 +86,7 @@ pub(crate) fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
     if spec.tests.is_some() && spec.duration_ns.is_some() {
         return refused("the number of tests and the duration exclude each other");
     }
+    check_trigger("jitter", spec.trigger)?;
     work::refuse(&spec.workload)?;
     check_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
@@ -118,12 +121,13 @@ struct Start {
 }
 
 impl Start {
-    fn of(plan: &JitterPlan, hz: TscHz) -> Self {
+    fn of(plan: &JitterPlan, trigger: Trigger, hz: TscHz) -> Self {
         let forever = TscDelta::from_ticks(u64::MAX >> 1);
         let limits = TestLimits {
             loops: plan.loops,
             tests: plan.tests.map_or(u64::MAX, u64::from),
             length: plan.duration_ns.map_or(forever, |duration| hz.ticks(duration)),
+            above: trigger.stop_above_ns.map(|above| (hz.ticks(above), hz)),
         };
         // Loops may turn out to be twice as fast.
         let test_ns = plan.loop_ns.saturating_mul(u64::from(plan.loops)).get().max(1);
@@ -153,18 +157,15 @@ struct Ended {
 }
 
 impl Ended {
-    /// When the slowest loop of each test began, on `CLOCK_MONOTONIC`. That clock is adjusted to the time of
+    /// A time since the first loop's start on `CLOCK_MONOTONIC`. That clock is adjusted to the time of
     /// a network, so that its rate is that between the two readings.
-    fn slowest_at(&self) -> Vec<Nanos> {
+    fn monotonic(&self, since: TscDelta) -> Nanos {
         let [(begin, time), (end, last)] = self.clock;
         let ticks = u128::from(end.since(begin).ticks()).max(1);
         let passed = u128::from(last.saturating_sub(time).get());
-        let at = |since: &TscDelta| {
-            let since = self.result.began.plus(*since).since(begin).ticks();
-            let since = u128::from(since) * passed / ticks;
-            time + Nanos::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
-        };
-        self.result.slowest_at().iter().map(at).collect()
+        let since = self.result.began.plus(since).since(begin).ticks();
+        let since = u128::from(since) * passed / ticks;
+        time + Nanos::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 }
 
@@ -176,12 +177,16 @@ impl RawRun {
         after: &ProcCounters,
         facts: &Facts,
     ) -> JitterSeries {
-        let slowest_at_ns = self.ended.slowest_at();
+        let ended = &self.ended;
+        let slowest_at = ended.result.slowest_at().iter();
+        let slowest_at_ns = slowest_at.map(|at| ended.monotonic(*at)).collect();
+        let began = ended.monotonic(TscDelta::default());
         let Ended { result, proc, .. } = self.ended;
         JitterSeries {
             clock: counter::NAME.to_owned(),
             clock_hz,
             plan: self.plan,
+            began_ns: Some(began),
             elapsed_ns: clock_hz.span(result.elapsed),
             tests: result.tests().to_vec(),
             slowest_at_ns,
@@ -206,9 +211,9 @@ fn measure(
     facts: &Facts,
     watch: &mut Watch<'_>,
 ) -> Result<RawRun, Error> {
-    let (stop, board) = (&watch.control.stop, &Board::default());
+    let (control, board) = (watch.control, &Board::default());
     let _elsewhere = isolate::AvoidedCpus::new(spec.cpu);
-    let (worker, mut ends) = Worker::pair(stop.clone())?;
+    let (worker, mut ends) = Worker::pair(control.stop.clone())?;
     scope(|scope| {
         let (ready, is_ready) = channel();
         let (begin, is_begun) = channel();
@@ -216,7 +221,7 @@ fn measure(
             work(
                 spec,
                 facts,
-                stop,
+                control,
                 board,
                 |ticks| worker.report(&ready, ticks),
                 &is_begun,
@@ -232,7 +237,7 @@ fn measure(
         (watch.listener)(Notice::Plan(&plan));
         let before = ProcCounters::now();
         // A thread that has ended early is noticed when it is joined.
-        let _ = begin.send(Start::of(&plan, hz));
+        let _ = begin.send(Start::of(&plan, spec.trigger, hz));
         let patience = PATIENCE.max(plan.loop_ns.saturating_mul(3));
         let mut reported = 0;
         ends.wait(watch, plan.duration_ns, patience, |watch| {
@@ -250,11 +255,12 @@ fn measure(
 fn work(
     spec: &JitterSpec,
     facts: &Facts,
-    stop: &Stop,
+    control: &Control,
     board: &Board,
     ready: impl FnOnce(Result<TscDelta, Error>),
     begin: &Receiver<Start>,
 ) -> Option<Ended> {
+    let Control { stop, moments, .. } = control;
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
@@ -269,9 +275,10 @@ fn work(
     let tick = stop_tick(spec.cpu, facts, stop.as_atomic());
     // The thread has slept: warm up the caches again.
     work.once();
+    let moments = OnMoment::of(stop.as_atomic(), moments, spec.cpu);
     let clock = counter::read_with(libc::CLOCK_MONOTONIC);
     mark::begin();
-    run_tests(limits, &mut *work, stop.as_atomic(), board, &mut result);
+    run_tests(limits, &mut *work, moments, board, &mut result);
     mark::end();
     let clock = [clock, counter::read_with(libc::CLOCK_MONOTONIC)];
     let mut proc = ProcCounts::default();
@@ -390,6 +397,7 @@ mod tests {
             duration_ns: None,
             unit: LengthUnit::Ns,
             fifo: None,
+            trigger: recording::Trigger::default(),
         }
     }
 
@@ -446,7 +454,8 @@ mod tests {
     fn room_for_tests() {
         let hz = TscHz::new(1_000_000_000).unwrap();
         let capacity = |asked: &JitterSpec, loop_ns| {
-            Start::of(&plan(asked, Nanos::from_nanos(loop_ns)), hz).capacity
+            let plan = plan(asked, Nanos::from_nanos(loop_ns));
+            Start::of(&plan, Trigger::default(), hz).capacity
         };
         assert_eq!(capacity(&JitterSpec { tests: Some(7), ..spec() }, 50), 7);
         // However long a run took before.
@@ -481,8 +490,9 @@ mod tests {
         let length = TscDelta::from_ticks(u64::MAX >> 1);
         let never = std::sync::atomic::AtomicBool::new(false);
         let mut result = JitterResult::with_capacity(capacity);
-        let limits = TestLimits { loops, tests, length };
-        run_tests(limits, &mut Nothing, &never, &Board::default(), &mut result);
+        let limits = TestLimits { loops, tests, length, above: None };
+        let moments = OnMoment::stopping(&never);
+        run_tests(limits, &mut Nothing, moments, &Board::default(), &mut result);
         result
     }
 
@@ -510,7 +520,9 @@ mod tests {
         let reading = |ticks, ns| (Tsc::from_counter(ticks), Nanos::from_nanos(ns));
         ended.clock = [reading(100, 1_000), reading(300, 1_400)];
         let expected = since.iter().map(|since| Nanos::from_nanos(1_020 + since * 2));
-        assert_eq!(ended.slowest_at(), expected.collect::<Vec<_>>());
+        let slowest_at = ended.result.slowest_at().iter();
+        let slowest_at = slowest_at.map(|at| ended.monotonic(*at));
+        assert_eq!(slowest_at.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     /// Check what causes a doubt, and that a good run has none.

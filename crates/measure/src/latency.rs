@@ -20,6 +20,7 @@ use recording::{
 };
 use units::{Cpu, Nanos, Span};
 
+use crate::control::moments::check_trigger;
 use crate::control::observer::Watch;
 use crate::doubts::DoubtIf;
 use crate::latency::sleeper::{Config, SleepResult, Sleeper};
@@ -127,13 +128,13 @@ impl CpuIdle {
 
 /// Pins a thread to each CPU, starts them together and waits until all have ended.
 fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<RawRun, Error> {
-    let stop = &watch.control.stop;
+    let control = watch.control;
     thread::scope(|scope| {
         let (done, finished) = channel();
         let seated = spec
             .cpus
             .iter()
-            .map(|cpu| sleeper::seat(scope, place(spec, cpu), stop, done.clone()));
+            .map(|cpu| sleeper::seat(scope, place(spec, cpu), control, done.clone()));
         let sleepers = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold a sender now, so that the wait ends even if all of them die.
         drop(done);
@@ -174,7 +175,7 @@ fn place(spec: &LatencySpec, cpu: Cpu) -> Config {
         fifo: spec.fifo,
         timer: spec.timer,
         capacity,
-        stop_above: spec.stop_above_ns,
+        above: spec.trigger.stop_above_ns,
     }
 }
 
@@ -191,9 +192,7 @@ pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     if spec.interval_ns > spec.duration_ns {
         return refused("the interval must not be longer than the duration");
     }
-    if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
-        return refused("the latency limit must be greater than 0");
-    }
+    check_trigger("latency", spec.trigger)?;
     check_priority(spec.fifo, &spec.cpus, facts)
 }
 
@@ -243,7 +242,7 @@ mod tests {
             duration_ns: Nanos::from_millis(31),
             timer: Timer::ClockNanosleep,
             fifo: None,
-            stop_above_ns: None,
+            trigger: recording::Trigger::default(),
         }
     }
 
@@ -261,7 +260,7 @@ mod tests {
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(9_999)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(1_000_000_001)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_millis(32)));
-        assert!(refused(|spec| spec.stop_above_ns = Some(Nanos::ZERO)));
+        assert!(refused(|spec| spec.trigger.stop_above_ns = Some(Nanos::ZERO)));
         assert!(refused(|spec| spec.fifo = Some(0)));
         assert!(refused(|spec| spec.fifo = Some(100)));
         assert!(!refused(|_| {}));

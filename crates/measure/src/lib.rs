@@ -31,6 +31,7 @@ mod threads;
 mod ticks;
 mod time;
 
+pub use control::moments::{OnMoment, WorstMoments};
 pub use control::observer::{Control, Listener, Notice, ignore};
 pub use control::relay::{Received, Relay};
 pub use control::stop::Stop;
@@ -43,9 +44,7 @@ pub use time::{counter, mark};
 
 use facts::{Facts, Root, Throttling};
 use isolate::AvoidedCpus;
-use recording::{
-    Body, Code, Doubt, LatencySpec, NoiseSpec, Recording, Spec, WakersSpec, WatchSpec,
-};
+use recording::{Body, Code, Doubt, MomentKind, Recording, Spec, WakersSpec, WatchSpec};
 use units::{CpuSet, Nanos};
 
 use crate::control::hotplug::Hotplug;
@@ -79,8 +78,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
             check_length("the duration", *duration_ns)
         }
         Spec::Guests(spec) => guests::refuse(spec),
-        // Whether a program can be executed is known only when it is.
-        Spec::Run(_) => Ok(()),
+        Spec::Run(spec) => run::refuse(spec),
         Spec::Program(spec) => program::refuse(spec),
         Spec::Imported(_) => Err(of_another_tool()),
     }
@@ -185,6 +183,9 @@ pub fn run(
     // A guest has no quotas, and its exact cells depend on what is read.
     let throttling = || Throttling::now(&Root::live());
     let throttled = is_on_host.then(throttling).unwrap_or_default();
+    if let Some((_, trigger)) = spec.trigger() {
+        control.moments.prepare(&spec.cpus(), trigger);
+    }
     let body = match control.has_neighbours {
         true => measure_with_watchdog(spec, facts, watch, &mut doubts)?,
         false => measure(spec, facts, watch, &mut doubts)?,
@@ -280,13 +281,13 @@ fn of_another_tool() -> Error {
 }
 
 fn ended_early(spec: &Spec) -> Doubt {
-    let is_noise = matches!(spec, Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }));
-    let is_late =
-        matches!(spec, Spec::Latency(LatencySpec { stop_above_ns: Some(_), .. }));
-    let by = match (is_noise, is_late) {
-        (true, _) => ", by a gap above the limit or a stop request",
-        (_, true) => ", by a wake-up above the limit or a stop request",
-        (false, false) => "",
+    let stopping = spec.trigger().filter(|(_, trigger)| trigger.keep.is_none());
+    let by = match stopping.map(|(kind, _)| kind) {
+        Some(MomentKind::Gap) => ", by a gap above the limit or a stop request",
+        Some(MomentKind::Wakeup) => ", by a wake-up above the limit or a stop request",
+        Some(MomentKind::Loop) => ", by a test above the limit or a stop request",
+        Some(MomentKind::Interruption) => ", by an interruption above the limit",
+        Some(MomentKind::Other) | None => "",
     };
     let text = format!("ended early{by}: the numbers cover the time until then");
     Doubt::new(Code::Interrupted, text)

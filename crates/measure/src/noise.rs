@@ -16,6 +16,7 @@ use recording::{
 use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
+use crate::control::moments::check_trigger;
 use crate::control::observer::Watch;
 use crate::doubts;
 use crate::proc_counters::ProcCounters;
@@ -108,13 +109,13 @@ fn spin_all(
     estimate: TscHz,
     watch: &mut Watch<'_>,
 ) -> Result<RawRun, Error> {
-    let stop = &watch.control.stop;
+    let control = watch.control;
     thread::scope(|scope| {
         let (done, finished) = channel();
         let seated = spec
             .cpus
             .iter()
-            .map(|cpu| spinner::seat(scope, place(spec, cpu), stop, done.clone()));
+            .map(|cpu| spinner::seat(scope, place(spec, cpu), control, done.clone()));
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold a sender now, so that the wait ends even if all of them die.
         drop(done);
@@ -127,8 +128,9 @@ fn spin_all(
         let began = Moment::now();
         let steered = counter::read_with(libc::CLOCK_MONOTONIC);
         let end = began.tsc.plus(estimate.ticks(spec.duration_ns));
-        let end_above = spec.stop_above_ns.map(|longest| estimate.ticks(longest));
-        let start = Start { end, threshold, end_above };
+        let above = spec.trigger.stop_above_ns;
+        let limit = above.map(|longest| (estimate.ticks(longest), estimate));
+        let start = Start { end, threshold, limit };
         spinners.iter().for_each(|spinner| spinner.start(start));
         let whole = Span { start: began.raw, length: spec.duration_ns };
         watch.until_all("spinning", &finished, spinners.len(), whole);
@@ -256,9 +258,7 @@ pub(crate) fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
         let text = "the threshold must be greater than 0 and shorter than the duration";
         return Err(Error::new(Kind::Spec, text));
     }
-    if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
-        return Err(Error::new(Kind::Spec, "the gap limit must be greater than 0"));
-    }
+    check_trigger("gap", spec.trigger)?;
     check_priority(spec.fifo, &spec.cpus, facts)
 }
 
@@ -286,6 +286,7 @@ pub(crate) fn threshold(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::moments::OnMoment;
     use crate::spin::{Ring, spin};
     use recording::Code;
     use std::sync::atomic::AtomicBool;
@@ -296,7 +297,7 @@ mod tests {
             duration_ns: Nanos::from_millis(50),
             threshold_ns: None,
             fifo: None,
-            stop_above_ns: None,
+            trigger: recording::Trigger::default(),
             phases: None,
         }
     }
@@ -311,7 +312,12 @@ mod tests {
         let ordinary =
             LoopCost { pass: TscDelta::from_ticks(1), step: TscDelta::from_ticks(1) };
         let length = TscDelta::from_ticks(1_000_000);
-        let spun = spin(length, TscDelta::default(), &AtomicBool::new(false), &mut ring);
+        let spun = spin(
+            length,
+            TscDelta::default(),
+            OnMoment::stopping(&AtomicBool::new(false)),
+            &mut ring,
+        );
         let proc = ProcCounts::default();
         let result =
             SpinResult { cpu: Cpu::new(0), ordinary, spun, ring, proc, ended_on: None };

@@ -7,6 +7,9 @@
 //! whether it starves a task ([`isolate::Watchdog`]); without, nothing else runs during the
 //! program, unless a CPU goes offline (`control::hotplug`).
 //!
+//! An interruption above the limit of the parameters ends the program with SIGTERM, as `timeout(1)`
+//! does; which one that is, the reader of events finds out.
+//!
 //! Its time is from just before its exec to its end. Without traced events, a program that chose other
 //! CPUs for itself is known by the affinity of its first thread at the end, and by more CPU time than
 //! its CPUs were busy ([`ran_elsewhere`]).
@@ -16,21 +19,27 @@
 
 use std::io;
 use std::process::Command;
+use std::time::Duration;
 
 use facts::Facts;
 use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
 use recording::{
-    Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Stopped, StoppedBy, Usage,
+    Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Stopped, StoppedBy, Trigger,
+    Usage,
 };
 use units::{CpuSet, Nanos, Span};
 
+use crate::control::moments::check_trigger;
 use crate::control::observer::{Listener, Notice, Watch};
 use crate::control::relay::Relay;
+use crate::control::stop::Stop;
 use crate::doubts::label;
 use crate::latency::timers::now;
 use crate::proc_counters::{ProcCounters, both};
 use crate::{Error, Kind, check_priority};
 
+/// How often the stop request is looked for, if an interruption can make it.
+const STOP_CHECK: Duration = Duration::from_millis(100);
 /// The highest priority that another one can exceed.
 const HIGHEST_BUT_ONE: u8 = 98;
 
@@ -58,8 +67,8 @@ pub(crate) fn run(
     let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
         .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
-    let ending =
-        Waiting::of(spec, relay, watch.listener, doubts).until_ended(&mut program);
+    let ending = Waiting::of(spec, relay, &watch.control.stop, watch.listener, doubts)
+        .until_ended(&mut program);
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
     let after = ProcCounters::now();
@@ -87,6 +96,11 @@ pub(crate) fn run(
     })
 }
 
+/// Refuses an invalid limit; whether a program can be executed is known only when it is.
+pub(crate) fn refuse(spec: &RunSpec) -> Result<(), Error> {
+    check_trigger("interruption", spec.trigger)
+}
+
 /// The command; an error if it cannot be isolated.
 fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
     let Some(program) = spec.command.program() else {
@@ -112,6 +126,9 @@ struct Waiting<'a> {
     cpus: &'a CpuSet,
     is_real_time: bool,
     relay: &'a Relay,
+    stop: &'a Stop,
+    /// Whether an interruption above a limit makes the stop request, which ends the program.
+    stops: bool,
     listener: &'a mut Listener<'a>,
     doubts: &'a mut Vec<Doubt>,
 }
@@ -120,22 +137,31 @@ impl<'a> Waiting<'a> {
     fn of(
         spec: &'a RunSpec,
         relay: &'a Relay,
+        stop: &'a Stop,
         listener: &'a mut Listener<'a>,
         doubts: &'a mut Vec<Doubt>,
     ) -> Self {
         let (cpus, is_real_time) = (&spec.cpus, spec.fifo.is_some());
-        Self { cpus, is_real_time, relay, listener, doubts }
+        let Trigger { stop_above_ns, keep } = spec.trigger;
+        let stops = stop_above_ns.is_some() && keep.is_none();
+        Self { cpus, is_real_time, relay, stop, stops, listener, doubts }
     }
 
-    /// Forwards signals until the program has ended, and ensures that it starves no task.
+    /// Forwards signals until the program has ended, ensures that it starves no task, and ends it
+    /// (SIGTERM) when an interruption was above the limit.
     fn until_ended(&mut self, program: &mut Program) -> io::Result<Ending> {
         let mut watchdog = self.is_real_time.then(|| program.watchdog(self.cpus));
-        let mut last_look = now();
+        let (mut last_look, mut is_told) = (now(), false);
         loop {
             if let Some(ending) = program.ended()? {
                 return Ok(ending);
             }
-            let every = watchdog.as_ref().map(|_| CHECK_INTERVAL);
+            if self.stop.is_requested() && !is_told {
+                program.signal(libc::SIGTERM);
+                is_told = true;
+            }
+            let stop_check = self.stops.then_some(STOP_CHECK);
+            let every = stop_check.or(watchdog.as_ref().map(|_| CHECK_INTERVAL));
             match self.relay.next_or(program.end(), every)? {
                 Some(received) if received.was_sent && !received.is_of_child() => {
                     program.signal(received.signal);
@@ -282,6 +308,7 @@ mod tests {
             picked: Picked::Asked,
             fifo: None,
             top: 1,
+            trigger: recording::Trigger::default(),
         }
     }
 

@@ -10,10 +10,11 @@
 //! What slows the loop down without stopping it (another hardware thread, a lower frequency) is not
 //! a gap.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use units::{Tsc, TscDelta};
+use units::{Nanos, Tsc, TscDelta, TscHz};
 
+use crate::control::moments::OnMoment;
 use crate::time::counter;
 
 /// One pass that took too long: the time of the reading before it, and the time to the next.
@@ -45,6 +46,8 @@ pub struct Ring {
     used: usize,
     overflow: Option<Overflow>,
     too_long: TscDelta,
+    /// The rate of the counter, to convert longer passes.
+    hz: Option<TscHz>,
 }
 
 impl Ring {
@@ -58,12 +61,13 @@ impl Ring {
             used: 0,
             overflow: None,
             too_long: TscDelta::from_ticks(u64::MAX),
+            hz: None,
         }
     }
 
-    /// Sets the limit above which a pass ends the loop, and those of other CPUs.
-    pub fn end_above(&mut self, longest: TscDelta) {
-        self.too_long = longest;
+    /// Sets the limit above which a pass is a moment, and the rate of the counter.
+    pub fn set_limit(&mut self, longest: TscDelta, hz: TscHz) {
+        (self.too_long, self.hz) = (longest, Some(hz));
     }
 
     /// The recorded passes, in order.
@@ -83,7 +87,7 @@ impl Ring {
         recorded.chain(rest).max().unwrap_or_default()
     }
 
-    /// Records a pass; whether it is long enough to end the loop.
+    /// Records a pass; whether it is a moment.
     #[cold]
     fn record(&mut self, pass: Pass) -> bool {
         self.push(pass);
@@ -122,16 +126,16 @@ pub struct SpinTotals {
     pub backwards: u64,
 }
 
-/// Loops for `length`, or until `stop`, and records every pass longer than `threshold`. A pass
-/// above the limit of `ring` sets `stop`.
+/// Loops for `length`, or until the stop request, and records every pass longer than `threshold`. A
+/// pass above the limit of `ring` is a moment.
 #[inline(never)]
 pub fn spin(
     length: TscDelta,
     threshold: TscDelta,
-    stop: &AtomicBool,
+    moments: OnMoment<'_>,
     ring: &mut Ring,
 ) -> SpinTotals {
-    let first = counter::now();
+    let (first, stop) = (counter::now(), moments.stop());
     let (mut begin, mut last) = (first, first);
     let (mut passes, mut backwards) = (0, 0);
     loop {
@@ -147,7 +151,10 @@ pub fn spin(
                 backwards += 1;
                 begin = begin.plus(delta);
             } else if ring.record(Pass { last: first.plus(last.since(begin)), delta }) {
-                stop.store(true, Ordering::Relaxed);
+                moments.handle(|| {
+                    let length = ring.hz.map_or(Nanos::ZERO, |hz| hz.span(delta));
+                    (length, length)
+                });
             }
         }
         last = now;
@@ -159,6 +166,8 @@ pub fn spin(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     fn pass(delta: u64) -> Pass {
@@ -186,7 +195,8 @@ mod tests {
         let mut ring = Ring::new(1 << 20);
         let stop = AtomicBool::new(false);
         let length = TscDelta::from_ticks(200_000);
-        let spun = spin(length, TscDelta::default(), &stop, &mut ring);
+        let on = OnMoment::stopping(&stop);
+        let spun = spin(length, TscDelta::default(), on, &mut ring);
         let sum: u64 = ring.passes().iter().map(|pass| pass.delta.ticks()).sum();
         assert_eq!(sum, spun.elapsed.ticks());
         assert!(spun.elapsed >= length && spun.passes >= ring.passes().len() as u64);
@@ -197,7 +207,7 @@ mod tests {
     fn stops_when_told() {
         let stop = AtomicBool::new(true);
         let length = TscDelta::from_ticks(u64::MAX >> 1);
-        let spun = spin(length, length, &stop, &mut Ring::new(0));
+        let spun = spin(length, length, OnMoment::stopping(&stop), &mut Ring::new(0));
         assert_eq!(spun.passes, 1);
     }
 }

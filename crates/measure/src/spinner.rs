@@ -1,14 +1,14 @@
 //! One spinning thread: takes its CPU, measures the cost of an ordinary pass there, waits for the
 //! start, runs the busy loop, and returns its result.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::Scope;
 
 use recording::ProcCounts;
-use units::{Cpu, Tsc, TscDelta};
+use units::{Cpu, Tsc, TscDelta, TscHz};
 
-use crate::control::stop::Stop;
+use crate::control::moments::OnMoment;
+use crate::control::observer::Control;
 use crate::proc_counters::ThreadTime;
 use crate::spin::{Ring, SpinTotals, spin};
 use crate::threads::thread::{PinnedThread, StartGate};
@@ -29,17 +29,17 @@ pub(crate) struct Config {
 pub(crate) struct Start {
     pub(crate) end: Tsc,
     pub(crate) threshold: TscDelta,
-    /// Longer gaps end the run.
-    pub(crate) end_above: Option<TscDelta>,
+    /// Longer gaps are moments; and the rate of the counter.
+    pub(crate) limit: Option<(TscDelta, TscHz)>,
 }
 
 impl Start {
     /// What is left of it now.
     fn params(self) -> SpinParams {
-        let Self { end, threshold, end_above } = self;
+        let Self { end, threshold, limit } = self;
         let length = end.since(counter::now());
         let length = if length.is_backwards() { TscDelta::default() } else { length };
-        SpinParams { length, threshold, end_above }
+        SpinParams { length, threshold, limit }
     }
 }
 
@@ -48,8 +48,8 @@ impl Start {
 pub(crate) struct SpinParams {
     pub(crate) length: TscDelta,
     pub(crate) threshold: TscDelta,
-    /// Longer gaps end it.
-    pub(crate) end_above: Option<TscDelta>,
+    /// Longer gaps are moments; and the rate of the counter.
+    pub(crate) limit: Option<(TscDelta, TscHz)>,
 }
 
 impl SpinParams {
@@ -59,16 +59,17 @@ impl SpinParams {
         cpu: Cpu,
         ordinary: LoopCost,
         mut ring: Ring,
-        stop: &AtomicBool,
+        moments: OnMoment<'_>,
     ) -> SpinResult {
-        let Self { length, threshold, end_above } = self;
+        let Self { length, threshold, limit } = self;
         let before = ThreadTime::now();
         let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
-        if let Some(longest) = end_above {
-            ring.end_above(TscDelta::from_ticks(longest.ticks() + ordinary.pass.ticks()));
+        if let Some((limit, hz)) = limit {
+            let pass = TscDelta::from_ticks(limit.ticks() + ordinary.pass.ticks());
+            ring.set_limit(pass, hz);
         }
         mark::begin();
-        let spun = spin(length, longest, stop, &mut ring);
+        let spun = spin(length, longest, moments, &mut ring);
         mark::end();
         let mut proc = ProcCounts::default();
         ThreadTime::now().add_since(before, &mut proc);
@@ -95,11 +96,11 @@ pub(crate) type Spinner<'scope> = PinnedThread<'scope, LoopCost, Start, SpinResu
 pub(crate) fn seat<'scope>(
     scope: &'scope Scope<'scope, '_>,
     config: Config,
-    stop: &'scope Stop,
+    control: &'scope Control,
     done: Sender<()>,
 ) -> Result<Spinner<'scope>, Error> {
     PinnedThread::spawn(scope, name(config.cpu), done, move |seat| {
-        work(config, stop, seat)
+        work(config, control, seat)
     })
 }
 
@@ -111,7 +112,7 @@ fn name(cpu: Cpu) -> String {
 /// The thread's main function; `None` if it could not be pinned or was never started.
 fn work(
     config: Config,
-    stop: &Stop,
+    control: &Control,
     seat: StartGate<LoopCost, Start>,
 ) -> Option<SpinResult> {
     let taken = isolate::pin_with_priority(config.cpu, config.fifo)
@@ -120,5 +121,7 @@ fn work(
     let ordinary = taken.as_ref().ok().cloned();
     let ring = Ring::new(if ordinary.is_some() { config.capacity } else { 0 });
     let start = seat.wait(taken)?;
-    Some(start.params().spin(config.cpu, ordinary?, ring, stop.as_atomic()))
+    let Control { stop, moments, .. } = control;
+    let moments = OnMoment::of(stop.as_atomic(), moments, config.cpu);
+    Some(start.params().spin(config.cpu, ordinary?, ring, moments))
 }

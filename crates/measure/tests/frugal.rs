@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use facts::{Facts, Root};
 use measure::Control;
 use recording::Spec;
-use recording::{Call, CallsSpec, LatencySpec, Timer};
+use recording::{Call, CallsSpec, LatencySpec, Timer, Trigger};
 use units::Nanos;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -90,7 +90,7 @@ fn expiries_allocate_nothing() {
                 duration_ns,
                 timer,
                 fifo,
-                stop_above_ns: None,
+                trigger: Trigger::default(),
             };
             allocations(&Spec::Latency(spec), &facts)
         };

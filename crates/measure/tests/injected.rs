@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use measure::Control;
 use recording::Spec;
-use recording::{Body, NoiseSeries, NoiseSpec};
+use recording::{Body, NoiseSeries, NoiseSpec, Trigger};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use units::{Cpu, CpuSet, Nanos, Span};
@@ -90,7 +90,7 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         duration_ns: RUN,
         threshold_ns: None,
         fifo: Some(SPINNER),
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let control = Control::new().unwrap();

@@ -51,7 +51,7 @@ impl NoticeLog {
 
 fn measured(spec: JitterSpec, log: &mut NoticeLog) -> Result<Recording, measure::Error> {
     let (stop, period) = (log.stop.clone(), Some(Nanos::from_millis(1)));
-    let control = Control { stop, period, has_neighbours: false, relay: None };
+    let control = Control { stop, period, ..Control::new().unwrap() };
     measure::run(
         &Spec::Jitter(spec),
         &Facts::read(&Root::live()),
@@ -73,6 +73,7 @@ fn spec(workload: &str) -> JitterSpec {
         duration_ns: None,
         unit: LengthUnit::Ns,
         fifo: None,
+        trigger: recording::Trigger::default(),
     }
 }
 

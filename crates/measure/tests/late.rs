@@ -8,7 +8,9 @@ use std::time::Duration;
 use facts::{Facts, Root};
 use measure::Control;
 use recording::Spec;
-use recording::{Body, Code, CpuLatency, LatencySeries, LatencySpec, Recording, Timer};
+use recording::{
+    Body, Code, CpuLatency, LatencySeries, LatencySpec, Recording, Timer, Trigger,
+};
 use units::{Cpu, Nanos};
 
 const INTERVAL: Nanos = Nanos::from_millis(1);
@@ -25,7 +27,7 @@ fn spec(cpu: Cpu, timer: Timer, millis: u64) -> LatencySpec {
         duration_ns: Nanos::from_millis(millis),
         timer,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use measure::OnMoment;
 use measure::spin::{Ring, spin};
 use measure::test_loop::{self, Board, JitterResult, TestLimits};
 use measure::work::{Work, prepare};
@@ -54,7 +55,7 @@ fn the_loop_is_quiet() {
     let never = AtomicBool::new(false);
     assert_quiet("the_loop_is_quiet", || {
         let length = TscDelta::from_ticks(20_000_000);
-        spin(length, TscDelta::default(), &never, &mut ring);
+        spin(length, TscDelta::default(), OnMoment::stopping(&never), &mut ring);
         ring.overflow().is_some()
     });
 }
@@ -69,8 +70,9 @@ fn tests_are_quiet() {
         let mut work = prepare(&workload.parse().unwrap()).unwrap();
         let mut result = JitterResult::with_capacity(2);
         assert_quiet("tests_are_quiet", || {
-            let limits = TestLimits { loops: 2, tests: 3, length };
-            test_loop::run(limits, &mut *work, &never, &board, &mut result);
+            let limits = TestLimits { loops: 2, tests: 3, length, above: None };
+            let moments = OnMoment::stopping(&never);
+            test_loop::run(limits, &mut *work, moments, &board, &mut result);
             result.lost.is_some_and(|lost| lost.tests == 1)
         });
     }

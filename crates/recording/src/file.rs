@@ -19,7 +19,9 @@ use serde_json::Deserializer;
 use serde_json::de::IoRead;
 use serde_json::error::Category;
 
-use crate::{Body, Doubt, Error, Kind, Recording, Repeat, kinds};
+use crate::{
+    Body, CpuTrace, Doubt, Error, Kind, Moment, Moments, Recording, Repeat, kinds,
+};
 
 /// The version of the format noisefloor writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
@@ -51,6 +53,8 @@ struct Writing<'a> {
     #[serde(flatten)]
     body: &'a Body,
     doubts: &'a [Doubt],
+    #[serde(flatten)]
+    moments: &'a Moments,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: &'a Option<Repeat>,
 }
@@ -63,6 +67,10 @@ struct Reading<Spec, Series> {
     spec: Spec,
     series: Series,
     doubts: Vec<Doubt>,
+    #[serde(default)]
+    moments: Vec<Moment>,
+    #[serde(default)]
+    trace: Vec<CpuTrace>,
     #[serde(default)]
     repeat: Option<Repeat>,
 }
@@ -77,6 +85,7 @@ impl Serialize for Recording {
             facts: &self.facts,
             body: &self.body,
             doubts: &self.doubts,
+            moments: &self.moments,
             repeat: &self.repeat,
         };
         whole.serialize(to)
@@ -212,6 +221,7 @@ fn read_as<'de, Spec: DeserializeOwned, Series: DeserializeOwned, A: MapAccess<'
         facts: read.facts,
         body: body(read.spec, read.series),
         doubts: read.doubts,
+        moments: Moments { found: read.moments, trace: read.trace },
         repeat: read.repeat,
     })
 }

@@ -14,6 +14,8 @@ mod file;
 mod has_values;
 mod input;
 mod kinds;
+mod moment;
+mod moments_found;
 mod output;
 mod phases;
 mod profile;
@@ -38,6 +40,10 @@ pub use error::{Error, Kind};
 pub use file::FORMAT;
 pub use input::{Input, SIZE_MAX, read_text};
 pub use kinds::*;
+pub use moment::{
+    CpuTrace, Moment, MomentCause, MomentEvent, MomentKind, Moments, Trigger,
+};
+pub use moments_found::FoundMoment;
 pub use output::{Folder, check_writable, database_path, write_file, write_new_file};
 pub use phases::Phases;
 pub use profile::{
@@ -62,6 +68,8 @@ pub struct Recording {
     pub body: Body,
     /// Reasons not to trust a number.
     pub doubts: Vec<Doubt>,
+    /// Values above the limit of its parameters, with what happened then.
+    pub moments: Moments,
     /// Its place in a set of repeated runs; `None`: a single run.
     pub repeat: Option<Repeat>,
 }
@@ -74,7 +82,8 @@ impl Recording {
     pub fn now(facts: Facts, body: Body, mut doubts: Vec<Doubt>) -> Self {
         let (taken, tool) = (Self::moment(), Self::TOOL.to_owned());
         doubts.extend(body.nothing_measured(&doubts));
-        Self { taken, tool, facts, body, doubts, repeat: None }
+        let moments = Moments::default();
+        Self { taken, tool, facts, body, doubts, moments, repeat: None }
     }
 
     /// When it was taken, in seconds since 1970; `None` if that is not RFC 3339.

@@ -9,7 +9,7 @@ use facts::Facts;
 use proptest::prelude::*;
 use recording::{
     Body, Code, CpuNoise, Doubt, Kind, Lost, NoiseSeries, NoiseSpec, ProcCounts,
-    Recording, write_file,
+    Recording, Trigger, write_file,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -28,7 +28,7 @@ fn example() -> Recording {
         duration_ns,
         threshold_ns: None,
         fifo: Some(50),
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let cpu = CpuNoise {

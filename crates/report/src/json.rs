@@ -4,7 +4,7 @@
 //! that can be read again.
 
 use facts::Facts;
-use recording::{Body, Doubt, FORMAT, Recording, Repeat};
+use recording::{Body, Doubt, FORMAT, Moments, Recording, Repeat};
 use serde::Serialize;
 use summary::Summary;
 
@@ -41,6 +41,8 @@ struct Measured<'a, Spec, Series> {
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
+    #[serde(flatten)]
+    moments: &'a Moments,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: &'a Option<Repeat>,
 }
@@ -90,6 +92,7 @@ pub fn json(
                         metrics: Metrics(summary::metrics(summary)),
                         series,
                         doubts: &recording.doubts,
+                        moments: &recording.moments,
                         repeat: &recording.repeat,
                     })
                 })*

@@ -1,5 +1,6 @@
 //! Messages about exceeded limits.
 
+use recording::{MomentKind, Recording};
 use summary::{Limit, Metric, Summary};
 
 use crate::number;
@@ -13,6 +14,20 @@ pub fn exceeded_limits(summary: &Summary, limits: &[Limit]) -> Vec<String> {
         format!("limit exceeded: {cpu}{} {value}, limit {most}", about.help)
     };
     summary::exceeded(summary, limits).into_iter().map(message).collect()
+}
+
+/// The same of the worst moment above the limit of the parameters; `None` if there is none.
+pub fn worst_moment(recording: &Recording) -> Option<String> {
+    let limit = recording.body.trigger().stop_above_ns?;
+    let worst = recording.moments.found.iter().max_by_key(|moment| moment.value_ns)?;
+    let what = match worst.kind {
+        MomentKind::Gap => "longest gap",
+        MomentKind::Wakeup => "longest wake-up latency",
+        MomentKind::Loop => "largest jitter of a test",
+        MomentKind::Interruption | MomentKind::Other => "longest interruption",
+    };
+    let [value, most] = [worst.value_ns, limit].map(number::duration);
+    Some(format!("limit exceeded: CPU {}: {what} {value}, limit {most}", worst.cpu))
 }
 
 #[cfg(test)]

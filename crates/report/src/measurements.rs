@@ -6,6 +6,7 @@ pub(crate) mod guests;
 pub(crate) mod imported;
 pub(crate) mod jitter;
 pub(crate) mod latency;
+pub(crate) mod moments;
 pub(crate) mod nohz;
 pub(crate) mod noise;
 pub(crate) mod program;
@@ -59,6 +60,7 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
             imported::imported(recording, spec, series, own!(Imported))
         }
     };
+    let document = document.add(moments::moments(recording));
     let doubts = Document::default().doubts(&recording.doubts);
     // The screen of `check` has them in one line.
     let is_check = matches!(recording.body, Body::Check { .. });

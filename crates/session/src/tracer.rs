@@ -1,10 +1,15 @@
 //! Tracing during a measurement, and the attribution of its results.
 
-use blame::{ProgramWatch, SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use blame::{
+    Feedback, ProgramWatch, SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher,
+};
 use measure::{Control, Notice, Wait};
 use recording::{
-    Body, Code, Doubt, NoiseSeries, NoiseSpec, Recording, SlicesSpec, Source, Spec,
-    WakersSeries, WakersSpec,
+    Body, Code, Doubt, MomentKind, NoiseSeries, NoiseSpec, Recording, SlicesSpec, Source,
+    Spec, Trigger, WakersSeries, WakersSpec,
 };
 use units::Nanos;
 
@@ -103,10 +108,15 @@ impl Tracer {
         observer: &mut dyn Observer,
     ) -> Result<Recording, Error> {
         match self {
-            Self::Nothing => Ok(measure(plan, control, observer)?),
+            Self::Nothing => {
+                let mut recording = measure(plan, control, observer)?;
+                let found = recording.body.moments().into_iter();
+                recording.moments.found = found.map(|found| found.moment).collect();
+                Ok(recording)
+            }
             Self::Events(Attached { watcher, edges }, stores) => {
                 let needs_loop = watcher.source() != Source::Proc && edges.is_none();
-                let watching = watcher.begin();
+                let watching = watcher.begin_with(feedback(plan, control));
                 let before = needs_loop.then(|| gaps_before(plan)).flatten();
                 let measured = measure(plan, control, observer);
                 let (events, watcher) = watching.pause();
@@ -170,6 +180,25 @@ fn watch_program(
     }
 }
 
+/// What the measurement tells the reader of events if it has moments; a program also its interruptions
+/// above the limit, which end it, or of which it keeps the worst.
+fn feedback(plan: &Plan, control: &Control) -> Option<Feedback> {
+    let (kind, trigger) = plan.spec.trigger()?;
+    let worst = Arc::clone(&control.moments);
+    let feedback = Feedback::new(move || worst.all());
+    let Some(above) = trigger.stop_above_ns.filter(|_| kind == MomentKind::Interruption)
+    else {
+        return Some(feedback);
+    };
+    let (worst, stop) = (Arc::clone(&control.moments), control.stop.flag());
+    Some(feedback.reporting(above, move |cpu, span| match trigger.keep {
+        None => stop.store(true, Ordering::Relaxed),
+        Some(_) => {
+            worst.keep(cpu, span);
+        }
+    }))
+}
+
 fn measure(
     plan: &Plan,
     control: &Control,
@@ -191,7 +220,7 @@ fn gaps_before(plan: &Plan) -> Option<NoiseSeries> {
         duration_ns: LOOP,
         threshold_ns: None,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let control = Control::new().ok()?;

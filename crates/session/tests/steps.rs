@@ -4,7 +4,7 @@
 use facts::{Facts, Root};
 use measure::{Control, Kind, Notice as Of};
 use recording::Spec;
-use recording::{Body, NoiseSpec, Source, TicksSpec};
+use recording::{Body, NoiseSpec, Source, TicksSpec, Trigger};
 use session::{Error, Event, Observer, Plan, Silent, Threads, Trace};
 use units::{Cpu, CpuSet, Nanos};
 
@@ -14,7 +14,7 @@ fn noise(cpus: CpuSet, duration_ns: Nanos) -> Spec {
         duration_ns,
         threshold_ns: None,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     })
 }

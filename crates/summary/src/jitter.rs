@@ -185,6 +185,7 @@ mod tests {
             duration_ns: None,
             unit,
             fifo: None,
+            trigger: recording::Trigger::default(),
         }
     }
 
@@ -199,6 +200,7 @@ mod tests {
                 duration_ns: None,
                 loop_ns: Nanos::ZERO,
             },
+            began_ns: None,
             elapsed_ns: Nanos::from_micros(9),
             tests: tests.iter().copied().map(times).collect(),
             slowest_at_ns: Vec::new(),

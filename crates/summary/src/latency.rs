@@ -191,7 +191,7 @@ mod tests {
             duration_ns: Nanos::from_secs(1),
             timer: Timer::Timerfd,
             fifo: Some(80),
-            stop_above_ns: None,
+            trigger: recording::Trigger::default(),
         };
         let series =
             LatencySeries { began_ns: Nanos::ZERO, source: None, cpus: vec![cpu] };

@@ -250,6 +250,7 @@ mod tests {
             picked: Picked::Asked,
             fifo: Some(99),
             top: 1,
+            trigger: recording::Trigger::default(),
         };
         let series = RunSeries {
             began_ns: Nanos::ZERO,

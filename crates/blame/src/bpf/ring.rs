@@ -293,6 +293,7 @@ mod tests {
             vec![Lane::new(cpu)],
             cpus,
             End::new().unwrap(),
+            None,
         );
         let depth = RingSizes::for_cpus(1, 32, 16).depth(Level::Thread as usize);
         switch(cpu, Duration::from_secs(1));

@@ -5,7 +5,7 @@ use facts::{Facts, Root};
 use measure::Control;
 use recording::{
     Body, CpuLatency, Culprit, CulpritKind, LatencySeries, LatencySpec, Source, Spec,
-    Timer, WakeShare, WakeupCauses,
+    Timer, Trigger, WakeShare, WakeupCauses,
 };
 use units::{Nanos, Span};
 
@@ -57,7 +57,7 @@ fn late_beside(source: Source) -> Result<LateRun, String> {
         duration_ns: RUN,
         timer: Timer::ClockNanosleep,
         fifo: Some(SLEEPER),
-        stop_above_ns: None,
+        trigger: Trigger::default(),
     };
     let control = Control::new().unwrap();
     let watcher = Watcher::open(&spec.cpus, Some(source), &facts);

@@ -6,6 +6,7 @@ use measure::Control;
 use recording::Spec;
 use recording::{
     Blamed, Body, Code, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
+    Trigger,
 };
 use units::{Cpu, CpuSet, Nanos, Span};
 
@@ -80,7 +81,7 @@ pub(crate) fn seen_beside(
         duration_ns: RUN,
         threshold_ns: None,
         fifo,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let cpus = spec.cpus.clone();

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let output = output.beside(files.iter().copied().chain(prometheus))?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
-    let (access, trace) = (args.claiming.access(), args.source.trace());
+    let (access, trace) = (args.claiming.access(), args.source.trace(false));
     let plan = Plan { access, trace, ..plan };
     let measured = measuring::measure(plan, output)?;
     let outcome = measuring::finish(&measured, &files, output);

@@ -13,7 +13,7 @@ use session::{Access, Plan, Trace};
 use summary::Summary;
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 
-use crate::args::{Output, SaveOptions, SourceOption, span};
+use crate::args::{MomentOptions, Output, SaveOptions, SourceOption, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, report_choice};
@@ -71,8 +71,10 @@ pub(crate) struct JitterArgs {
     #[command(flatten)]
     pub(crate) source: SourceOption,
     /// Do not trace what makes loops slow; tracing adds a small cost to each event.
-    #[arg(long, conflicts_with = "source")]
+    #[arg(long, conflicts_with_all = ["source", "trace"])]
     pub(crate) no_trace: bool,
+    #[command(flatten)]
+    pub(crate) moments: MomentOptions,
     #[command(flatten)]
     pub(crate) saved: SaveOptions,
     /// Print help.
@@ -113,7 +115,9 @@ fn hours(text: &str) -> Result<Nanos, NanosError> {
 }
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = output.beside(args.saved.files().into_iter().chain(args.histogram()))?;
+    let trace_to = args.moments.checked_destination()?;
+    let files = args.saved.files().into_iter().chain(args.histogram()).chain(trace_to);
+    let output = output.beside(files)?;
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
@@ -125,6 +129,9 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     report_choice(&pick, output.quiet);
     if let Workload::Exec(library) = &args.workload {
         // The process that loads it has no capability to trace.
+        if let Some(file) = trace_to {
+            return Err(file.refuse("the process of a library cannot trace"));
+        }
         return supervise(args, pick.cpu, plan, library, output);
     }
     measure(args, pick.cpu, Plan { trace: trace(args), ..plan }, output)
@@ -167,17 +174,23 @@ fn measure(
     recording.doubts.extend(supervisor::not_isolated());
     let measured = Measured::new(recording);
     let files = args.saved.files();
+    let acted = args.moments.act(measured.recording());
     let print = || print_document(&close(&measured), output.view());
     let outcome = measuring::finish_with(&measured, &files, output, print);
     let written =
         args.histogram().map(|file| write_histogram(measured.recording(), file));
     let outcome = outcome?;
     written.transpose()?;
-    Ok(outcome)
+    acted?;
+    Ok(measuring::judge(outcome, &measured, &[]))
 }
 
 fn trace(args: &JitterArgs) -> Trace {
-    if args.no_trace { Trace::Nothing } else { args.source.trace() }
+    if args.no_trace {
+        Trace::Nothing
+    } else {
+        args.source.trace(args.moments.has_trace())
+    }
 }
 
 fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
@@ -190,6 +203,7 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
         duration_ns,
         unit: if args.ticks { LengthUnit::Ticks } else { LengthUnit::Ns },
         fifo: Some(args.fifo).filter(|&priority| priority > 0),
+        trigger: args.moments.trigger(),
     }
 }
 
@@ -203,7 +217,7 @@ fn refused(error: session::Error) -> Failure {
 fn close(measured: &Measured) -> Document {
     match (&measured.recording().body, measured.summary()) {
         (Body::Jitter { series, .. }, Summary::Jitter(summary)) => {
-            ::report::jitter_results(summary, series, &measured.recording().doubts)
+            ::report::jitter_results(measured.recording(), series, summary)
         }
         _ => Document::default(),
     }

@@ -5,7 +5,7 @@ use session::{Access, Plan, Trace};
 use summary::Limit;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Output, Priority, SourceOption, Where, seconds, span};
+use crate::args::{MomentOptions, Output, Priority, SourceOption, Where, seconds, span};
 use crate::isolating::{Free, KeptOff};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -26,15 +26,13 @@ pub(crate) struct LatencyArgs {
     pub(crate) timer: Timer,
     #[command(flatten)]
     pub(crate) priority: Priority,
-    /// Stop at the first wake-up later than TIME, with a unit (50us), and print what happened before
-    /// and during it; exit code 1.
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    pub(crate) stop_above: Option<Nanos>,
     #[command(flatten)]
     pub(crate) source: SourceOption,
     /// Do not trace what delays wake-ups; tracing adds a small cost to each event.
-    #[arg(long, conflicts_with = "source")]
+    #[arg(long, conflicts_with_all = ["source", "trace"])]
     pub(crate) no_trace: bool,
+    #[command(flatten)]
+    pub(crate) moments: MomentOptions,
     /// Largest wake-up latency of any thread, with a unit (100us).
     #[arg(long, value_name = "TIME", value_parser = span)]
     #[arg(help_heading = "Limits (exit code 1 if exceeded)")]
@@ -64,18 +62,26 @@ impl Timer {
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
     let files = args.place.saved.files();
-    let output = output.beside(files.clone())?;
+    let trace_to = args.moments.checked_destination()?;
+    let output = output.beside(files.iter().copied().chain(trace_to))?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
     let isolation = Some(Free::from(args.kept_off).plan());
     let plan = Plan { access: Access::Shared, isolation, trace: trace(args), ..plan };
     let measured = measuring::measure(plan, output)?;
+    let acted = args.moments.act(measured.recording());
     let outcome = measuring::finish(&measured, &files, output)?;
-    let limits = [args.max_late, args.stop_above].into_iter().flatten().map(Limit::late);
+    acted?;
+    let limits =
+        [args.max_late, args.moments.limit()].into_iter().flatten().map(Limit::late);
     Ok(measuring::judge(outcome, &measured, &limits.collect::<Vec<_>>()))
 }
 
 fn trace(args: &LatencyArgs) -> Trace {
-    if args.no_trace { Trace::Nothing } else { args.source.trace() }
+    if args.no_trace {
+        Trace::Nothing
+    } else {
+        args.source.trace(args.moments.has_trace())
+    }
 }
 
 fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
@@ -85,6 +91,6 @@ fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
         duration_ns: args.duration,
         timer: args.timer.of_recording(),
         fifo: args.priority.fifo,
-        stop_above_ns: args.stop_above,
+        trigger: args.moments.trigger(),
     })
 }

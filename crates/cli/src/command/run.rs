@@ -11,13 +11,13 @@ use recording::{Body, Picked, RunSpec, Spec, Words};
 use session::{Plan, ReusedTrace, Threads, Trace};
 use units::CpuSet;
 
-use crate::args::{Output, Saving, SourceOption, cpu_list, outputs};
+use crate::args::{MomentOptions, Output, Saving, SourceOption, cpu_list, outputs};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::forced_end;
 use crate::isolating::Free;
 use crate::measured::Measured;
-use crate::measuring::write;
+use crate::measuring::{judge, write};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_document, say_json};
 use crate::remarks::Remarks;
@@ -61,6 +61,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) source: SourceOption,
     #[command(flatten)]
+    pub(crate) moments: MomentOptions,
+    #[command(flatten)]
     pub(crate) free: Free,
     #[command(flatten)]
     pub(crate) claiming: Claiming,
@@ -99,7 +101,8 @@ fn run_once(
     reused: &mut ReusedTrace,
 ) -> Result<Outcome, Failure> {
     let (files, json_to) = (args.files(), args.json_destination());
-    let mut all = files.iter().copied().chain(json_to);
+    let trace_to = args.moments.checked_destination()?;
+    let mut all = files.iter().copied().chain(json_to).chain(trace_to);
     let output = output.beside(all.clone())?;
     if let Some(taken) = all.find(|to| to.is_stdout()) {
         return Err(taken.refuse("standard output is the program's; name a file"));
@@ -107,10 +110,11 @@ fn run_once(
     let facts = Facts::read(&Root::live());
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
     let source = args.source.of_recording();
+    let stores = args.moments.has_trace() || args.moments.limit().is_some();
     let plan = Plan {
         access: args.claiming.access(),
         isolation: Some(args.free.at(args.fifo).plan()),
-        trace: Trace::Events { source, threads: Threads::Marked, stores: false },
+        trace: Trace::Events { source, threads: Threads::Marked, stores },
         ..Plan::new(spec(args, &pick), facts)
     };
     let mut remarks = Remarks { quiet: output.quiet };
@@ -131,6 +135,9 @@ fn run_once(
     };
     let measured = Measured::new(measured?);
     // The program's exit code takes precedence over a failure to save.
+    if let Err(why) = args.moments.act(measured.recording()) {
+        say(why);
+    }
     for why in files.iter().filter_map(|to| write(&measured, *to).err()) {
         say(why);
     }
@@ -144,7 +151,16 @@ fn run_once(
     let Body::Run { series, .. } = &measured.recording().body else {
         return Err(Failure::bug("unexpected kind of recording"));
     };
-    Ok(Outcome::Program(series.ended.code()))
+    Ok(outcome(&measured, series.ended.code()))
+}
+
+/// The exit code of the program, unless it was ended by an interruption above the limit, or succeeded in
+/// spite of one.
+fn outcome(measured: &Measured, code: u8) -> Outcome {
+    let own = Outcome::Program(code);
+    let was_ended = measured.recording().body.trigger().keep.is_none();
+    let is_exceeded = judge(Outcome::Done, measured, &[]) == Outcome::Exceeded;
+    if is_exceeded && (was_ended || code == 0) { Outcome::Exceeded } else { own }
 }
 
 fn spec(args: &RunArgs, pick: &Pick) -> Spec {
@@ -154,6 +170,7 @@ fn spec(args: &RunArgs, pick: &Pick) -> Spec {
         picked: picked(pick.why),
         fifo: Some(args.fifo).filter(|&priority| priority > 0),
         top: args.top,
+        trigger: args.moments.trigger(),
     })
 }
 

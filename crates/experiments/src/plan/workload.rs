@@ -2,7 +2,7 @@
 
 use recording::{
     BackgroundLoad, CallsSpec, LatencySpec, NohzSpec, NoiseSpec, Phases, Policy,
-    SlicesSpec, Source as Watch, Spec, TicksSpec, Timer,
+    SlicesSpec, Source as Watch, Spec, TicksSpec, Timer, Trigger,
 };
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
@@ -131,7 +131,7 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Spec, String), Erro
         duration_ns: row.duration.nanos(),
         threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
         fifo,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: choice.phases,
     });
     Ok((task, words))
@@ -247,7 +247,7 @@ fn latency_task(choice: Choice<'_>, row: &LatencyRow) -> Result<(Spec, String), 
         duration_ns: row.duration.nanos(),
         timer: Timer::ClockNanosleep,
         fifo,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
     });
     Ok((task, words))
 }

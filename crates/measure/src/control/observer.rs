@@ -2,12 +2,14 @@
 //! happens, and the waits during which it reports progress.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use recording::{Doubt, JitterPlan, JitterSoFar, TickSample};
 use units::{Nanos, Span, TscHz};
 
+use crate::control::moments::WorstMoments;
 use crate::control::relay::Relay;
 use crate::control::stop::Stop;
 use crate::time::counter;
@@ -26,6 +28,8 @@ pub struct Control {
     pub has_neighbours: bool,
     /// Receives the signals that are forwarded to a program; `None`: one is made for the run.
     pub relay: Option<Relay>,
+    /// The worst moments so far, for the reader of the kernel's events.
+    pub moments: Arc<WorstMoments>,
 }
 
 impl Control {
@@ -34,7 +38,13 @@ impl Control {
     /// # Errors
     /// Without a socket.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { stop: Stop::new()?, period: None, has_neighbours: false, relay: None })
+        Ok(Self {
+            stop: Stop::new()?,
+            period: None,
+            has_neighbours: false,
+            relay: None,
+            moments: Arc::default(),
+        })
     }
 }
 

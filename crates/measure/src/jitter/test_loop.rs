@@ -10,11 +10,12 @@
 //! Each loop includes two readings of the counter, some 10 ns each, which are not ordered with the
 //! workload's edges: a few ns. What interrupts between two loops is in neither.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use recording::{JitterSoFar, LoopTimes, LostTests, UnfinishedTest};
-use units::{Tsc, TscDelta};
+use units::{Tsc, TscDelta, TscHz};
 
+use crate::control::moments::OnMoment;
 use crate::jitter::work::Work;
 use crate::time::counter;
 
@@ -27,6 +28,8 @@ pub struct TestLimits {
     pub tests: u64,
     /// The duration.
     pub length: TscDelta,
+    /// A test with a larger jitter is a moment; and the rate of the counter.
+    pub above: Option<(TscDelta, TscHz)>,
 }
 
 /// The results.
@@ -202,10 +205,11 @@ impl Readings {
 pub fn run(
     limits: TestLimits,
     work: &mut dyn Work,
-    stop: &AtomicBool,
+    moments: OnMoment<'_>,
     board: &Board,
     result: &mut JitterResult,
 ) {
+    let is_stopped = || moments.stop().load(Ordering::Relaxed);
     result.began = counter::now();
     let mut readings = Readings::from(result.began);
     let (mut so_far, mut is_over) = (NOTHING, false);
@@ -225,7 +229,7 @@ pub fn run(
                 test.sum = test.sum.saturating_add(took);
             }
             loops += 1;
-            is_over = stop.load(Ordering::Relaxed) || readings.elapsed() >= limits.length;
+            is_over = is_stopped() || readings.elapsed() >= limits.length;
         }
         if loops < limits.loops {
             result.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
@@ -233,6 +237,13 @@ pub fn run(
             result.record(test, slowest_at);
             add(&mut so_far, test.jitter());
             board.write(&so_far);
+            if let Some((_, hz)) =
+                limits.above.filter(|(above, _)| test.jitter() > *above)
+            {
+                let ago = readings.elapsed().saturating_sub(slowest_at);
+                moments.handle(|| (hz.span(ago), hz.span(test.slowest)));
+                is_over |= is_stopped();
+            }
         }
     }
     (result.elapsed, result.backwards) = (readings.elapsed(), readings.backwards);
@@ -240,6 +251,8 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     /// Stops after a number of runs.
@@ -266,7 +279,7 @@ mod tests {
         let (stop, board) = (AtomicBool::new(false), Board::default());
         let mut work = Counted { runs: 0, until, stop: &stop };
         let mut result = JitterResult::with_capacity(capacity);
-        run(limits, &mut work, &stop, &board, &mut result);
+        run(limits, &mut work, OnMoment::stopping(&stop), &board, &mut result);
         (work.runs, result, board.read())
     }
 
@@ -274,7 +287,7 @@ mod tests {
     /// published.
     #[test]
     fn all_tests_are_made() {
-        let limits = TestLimits { loops: 7, tests: 5, length: FOREVER };
+        let limits = TestLimits { loops: 7, tests: 5, length: FOREVER, above: None };
         let (runs, result, so_far) = runs(limits, 0, 5);
         assert_eq!((runs, result.tests().len()), (35, 5));
         assert_eq!((result.lost, result.unfinished), (None, None));
@@ -303,11 +316,11 @@ mod tests {
                 std::thread::sleep(std::time::Duration::from_millis(self.0.remove(0)));
             }
         }
-        let limits = TestLimits { loops: 2, tests: 2, length: FOREVER };
+        let limits = TestLimits { loops: 2, tests: 2, length: FOREVER, above: None };
         let (never, board) = (AtomicBool::new(false), Board::default());
         let mut result = JitterResult::with_capacity(2);
         let mut work = Slow(vec![5, 500, 500, 5]);
-        run(limits, &mut work, &never, &board, &mut result);
+        run(limits, &mut work, OnMoment::stopping(&never), &board, &mut result);
         let [first, second] = [0, 1].map(|test| {
             let (at, times) = (result.slowest_at()[test], result.tests()[test]);
             (at.ticks(), at.ticks() + times.slowest.ticks())
@@ -318,11 +331,37 @@ mod tests {
         assert!(second.1 <= result.elapsed.ticks(), "{second:?}");
     }
 
+    /// Check that a test with more jitter than the limit makes the stop request, which ends it before the
+    /// next test, and that one below the limit does not.
+    #[test]
+    fn stops_after_a_moment() {
+        struct SlowOnce(bool);
+        impl Work for SlowOnce {
+            fn once(&mut self) {
+                if !std::mem::replace(&mut self.0, true) {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+        }
+        let hz = TscHz::new(1_000_000_000).unwrap();
+        for (above, tests) in [(TscDelta::default(), 1), (FOREVER, 4)] {
+            let above = Some((above, hz));
+            let limits = TestLimits { loops: 2, tests: 4, length: FOREVER, above };
+            let (stop, board) = (AtomicBool::new(false), Board::default());
+            let mut result = JitterResult::with_capacity(4);
+            let moments = OnMoment::stopping(&stop);
+            run(limits, &mut SlowOnce(false), moments, &board, &mut result);
+            assert_eq!((result.tests().len(), result.unfinished), (tests, None));
+            assert_eq!(stop.load(Ordering::Relaxed), tests == 1);
+        }
+    }
+
     /// Check that the stop request ends it after the loop in which it arrived: in the middle of a
     /// test, which then does not count, or just at its end.
     #[test]
     fn stops_when_told() {
-        let limits = TestLimits { loops: 7, tests: u64::MAX, length: FOREVER };
+        let limits =
+            TestLimits { loops: 7, tests: u64::MAX, length: FOREVER, above: None };
         let (ran, result, _) = runs(limits, 17, 5);
         assert_eq!((ran, result.tests().len()), (17, 2));
         assert_eq!(result.unfinished.map(|test| test.loops), Some(3));
@@ -336,8 +375,12 @@ mod tests {
     /// Check that the duration ends it, after at least one loop.
     #[test]
     fn ends_with_its_time() {
-        let limits =
-            TestLimits { loops: 2, tests: u64::MAX, length: TscDelta::default() };
+        let limits = TestLimits {
+            loops: 2,
+            tests: u64::MAX,
+            length: TscDelta::default(),
+            above: None,
+        };
         let (ran, result, _) = runs(limits, 0, 5);
         assert_eq!((ran, result.tests().len()), (1, 0));
         assert!(result.elapsed >= result.unfinished.unwrap().loop_ticks.sum);
@@ -364,7 +407,7 @@ mod tests {
     /// all.
     #[test]
     fn no_more_room() {
-        let limits = TestLimits { loops: 3, tests: 10, length: FOREVER };
+        let limits = TestLimits { loops: 3, tests: 10, length: FOREVER, above: None };
         let (_, result, so_far) = runs(limits, 0, 4);
         let (lost, so_far) = (result.lost.unwrap(), so_far.unwrap());
         assert_eq!((result.tests().len(), lost.tests), (4, 6));

@@ -10,7 +10,8 @@ use recording::{LostWakeups, ProcCounts, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
 use crate::Error;
-use crate::control::stop::Stop;
+use crate::control::moments::OnMoment;
+use crate::control::observer::Control;
 use crate::latency::timers::{Nanosleep, Timerfd, now, timer_slack};
 use crate::latency::wakeups::{End, Schedule, WakeTimer, WakeupBuffer, answer};
 use crate::proc_counters::ThreadTime;
@@ -31,8 +32,8 @@ pub(crate) struct Config {
     pub(crate) timer: Timer,
     /// The capacity in wake-ups.
     pub(crate) capacity: usize,
-    /// A later wake-up ends the measurement.
-    pub(crate) stop_above: Option<Nanos>,
+    /// A later wake-up is a moment.
+    pub(crate) above: Option<Nanos>,
 }
 
 /// The result of a sleeper.
@@ -57,19 +58,20 @@ pub(crate) type Sleeper<'scope> =
 pub(crate) fn seat<'scope>(
     scope: &'scope Scope<'scope, '_>,
     config: Config,
-    stop: &'scope Stop,
+    control: &'scope Control,
     done: Sender<()>,
 ) -> Result<Sleeper<'scope>, Error> {
     let name = format!("late/{}", config.cpu);
     PinnedThread::spawn(scope, name, done, move |seat| {
-        work(config, stop.as_atomic(), seat)
+        let Control { stop, moments, .. } = control;
+        work(config, OnMoment::of(stop.as_atomic(), moments, config.cpu), seat)
     })
 }
 
 /// The thread's main function; `None` if it could not be pinned or was never started.
 fn work(
     config: Config,
-    stop: &AtomicBool,
+    moments: OnMoment<'_>,
     seat: StartGate<(), Schedule>,
 ) -> Option<Result<SleepResult, Error>> {
     block_signals();
@@ -77,11 +79,10 @@ fn work(
     let schedule = seat.wait(taken)?;
     let result = match config.timer {
         Timer::ClockNanosleep => {
-            sleep(&mut Nanosleep::new(schedule), config, schedule, stop)
+            sleep(&mut Nanosleep::new(schedule), config, schedule, moments)
         }
-        Timer::Timerfd => {
-            Timerfd::new().and_then(|mut timer| sleep(&mut timer, config, schedule, stop))
-        }
+        Timer::Timerfd => Timerfd::new()
+            .and_then(|mut timer| sleep(&mut timer, config, schedule, moments)),
     };
     let failed = |error: io::Error| {
         let text = format!("{} on CPU {} failed", config.timer.name(), config.cpu);
@@ -96,19 +97,20 @@ fn sleep(
     timer: &mut impl WakeTimer,
     config: Config,
     schedule: Schedule,
-    stop: &AtomicBool,
+    moments: OnMoment<'_>,
 ) -> io::Result<SleepResult> {
     let clock = clock_cost();
     let mut memory = Memory::new(config.capacity.max(1) * size_of::<Wakeup>())?;
     let mut buffer = WakeupBuffer::new(memory.filled(BLANK));
     let next = || schedule.after(now() + schedule.interval);
     let warm_up = Schedule { expiries: WARM_UP, ..next() };
-    let never = End { stop: &AtomicBool::new(false), above: Nanos::MAX };
-    answer(timer, warm_up, never, &mut WakeupBuffer::new(&mut []))?;
+    let never = AtomicBool::new(false);
+    let end = End { moments: OnMoment::stopping(&never), above: Nanos::MAX };
+    answer(timer, warm_up, end, &mut WakeupBuffer::new(&mut []))?;
 
     let before = ThreadTime::now();
     let schedule = next();
-    let end = End { stop, above: config.stop_above.unwrap_or(Nanos::MAX) };
+    let end = End { moments, above: config.above.unwrap_or(Nanos::MAX) };
     answer(timer, schedule, end, &mut buffer)?;
     let mut proc = ProcCounts::default();
     ThreadTime::now().add_since(before, &mut proc);

@@ -126,6 +126,7 @@ mod tests {
     use recording::Wakeup;
 
     use super::*;
+    use crate::control::moments::OnMoment;
     use crate::latency::wakeups::{End, WakeupBuffer, answer};
 
     /// Answers ten expiries of 2 ms, of which the first five have passed.
@@ -139,7 +140,7 @@ mod tests {
         answer(
             &mut timer,
             schedule,
-            End { stop: &never, above: Nanos::MAX },
+            End { moments: OnMoment::stopping(&never), above: Nanos::MAX },
             &mut buffer,
         )
         .unwrap();

@@ -11,10 +11,12 @@
 //! summed, not recorded.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use recording::{LostWakeups, Wakeup};
 use units::Nanos;
+
+use crate::control::moments::OnMoment;
 
 /// Expiries: the first one, and then one per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,9 +124,9 @@ impl<'a> WakeupBuffer<'a> {
 /// What ends the loop before its last expiry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End<'a> {
-    /// The stop request of all loops, which this one makes too.
-    pub(crate) stop: &'a AtomicBool,
-    /// A wake-up later than this makes it.
+    /// The stop request of all loops, and what is done with a moment.
+    pub(crate) moments: OnMoment<'a>,
+    /// A wake-up later than this is one.
     pub(crate) above: Nanos,
 }
 
@@ -146,9 +148,9 @@ pub(crate) fn answer(
         buffer.put(Wakeup { expiries, late_ns }, due, schedule);
         answered += expiries;
         if late_ns > end.above {
-            end.stop.store(true, Ordering::Relaxed);
+            end.moments.handle(|| (late_ns, late_ns));
         }
-        if end.stop.load(Ordering::Relaxed) {
+        if end.moments.stop().load(Ordering::Relaxed) {
             break;
         }
     }
@@ -157,6 +159,8 @@ pub(crate) fn answer(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -238,7 +242,7 @@ mod tests {
             let mut machine = Machine { taken, schedule, counts, answered, woken };
             let (mut places, never) = ([BLANK; 60], AtomicBool::new(false));
             let mut buffer = WakeupBuffer::new(&mut places);
-            answer(&mut machine, schedule, End { stop: &never, above: Nanos::MAX }, &mut buffer).unwrap();
+            answer(&mut machine, schedule, End { moments: OnMoment::stopping(&never), above: Nanos::MAX }, &mut buffer).unwrap();
 
             let expected = (0..expiries).map(|number| {
                 let due = schedule.at(number).get();
@@ -309,7 +313,10 @@ mod tests {
         let ended = |late: &[u64], is_told, above| {
             let (mut places, told) = ([BLANK; 9], AtomicBool::new(is_told));
             let mut buffer = WakeupBuffer::new(&mut places);
-            let end = End { stop: &told, above: Nanos::from_nanos(above) };
+            let end = End {
+                moments: OnMoment::stopping(&told),
+                above: Nanos::from_nanos(above),
+            };
             let mut timer = Late(late.to_vec());
             let answered = answer(&mut timer, schedule(5, 5, 9), end, &mut buffer);
             let is_told = told.load(Ordering::Relaxed);

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use units::TscDelta;
 
+use crate::control::moments::OnMoment;
 use crate::spin::{Ring, spin};
 use crate::time::counter;
 
@@ -52,7 +53,7 @@ fn median_pass() -> TscDelta {
     let mut length = TscDelta::from_ticks(1);
     let mut means = Vec::with_capacity(PIECES);
     for _ in 0..PIECES {
-        let spun = spin(length, longest, &never, &mut ring);
+        let spun = spin(length, longest, OnMoment::stopping(&never), &mut ring);
         let mean = (spun.elapsed.ticks() + spun.passes / 2) / spun.passes.max(1);
         means.push(mean.max(1));
         length = TscDelta::from_ticks(mean.max(1).saturating_mul(PASSES));

@@ -10,10 +10,11 @@
 use std::sync::atomic::AtomicBool;
 
 use facts::Facts;
-use recording::{CpuNoise, Doubt, NoiseSpec, ProcCounts};
+use recording::{CpuNoise, Doubt, NoiseSpec, ProcCounts, Trigger};
 use units::Nanos;
 
 use crate::clock::Clock;
+use crate::control::moments::OnMoment;
 use crate::noise::{cpu_noise, place, refuse, threshold};
 use crate::spin::Ring;
 use crate::spinner::SpinParams;
@@ -49,7 +50,7 @@ pub fn caller_gaps(
         duration_ns: duration,
         threshold_ns: threshold_asked,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     refuse(&spec, facts)?;
@@ -59,8 +60,9 @@ pub fn caller_gaps(
     let threshold = threshold(&spec, [ordinary].into_iter(), clock.estimate());
     let began = Moment::now();
     let length = clock.estimate().ticks(duration);
-    let params = SpinParams { length, threshold, end_above: None };
-    let result = params.spin(cpu, ordinary, ring, &AtomicBool::new(false));
+    let params = SpinParams { length, threshold, limit: None };
+    let never = AtomicBool::new(false);
+    let result = params.spin(cpu, ordinary, ring, OnMoment::stopping(&never));
     let (hz, mut doubts) = clock.finish(facts);
     let result = [result];
     doubts.extend(doubts::of_spinners(&result, &spec, hz, facts, false));

@@ -8,6 +8,7 @@ use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 use crate::ProcCounts;
 use crate::Workload;
 use crate::blame::{Blamed, Source};
+use crate::moment::Trigger;
 
 /// The parameters of `jitter`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub struct JitterSpec {
     pub unit: LengthUnit,
     /// The `SCHED_FIFO` priority of the measuring thread; `None`: an ordinary task.
     pub fifo: Option<u8>,
+    /// The limit above which the jitter of a test is a moment.
+    #[serde(flatten)]
+    pub trigger: Trigger,
 }
 
 /// The parameters of a run, requested or chosen automatically.
@@ -50,6 +54,9 @@ pub struct JitterSeries {
     pub clock_hz: TscHz,
     /// The parameters of the run.
     pub plan: JitterPlan,
+    /// `CLOCK_MONOTONIC` at the first loop's start; `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<Nanos>,
     /// From the first loop's start to the last one's end.
     pub elapsed_ns: Nanos,
     /// The tests, in order.
@@ -165,6 +172,7 @@ mod tests {
             duration_ns: None,
             unit: LengthUnit::Ticks,
             fifo: Some(99),
+            trigger: Trigger::default(),
         };
         let expected = serde_json::json!({
             "cpu": 3, "workload": "memory:8M", "tests": 20, "loops": null,
@@ -182,6 +190,7 @@ mod tests {
                 duration_ns: None,
                 loop_ns: Nanos::from_nanos(50),
             },
+            began_ns: None,
             elapsed_ns: Nanos::from_micros(4),
             tests: vec![times([90, 200, 1_200])],
             slowest_at_ns: vec![Nanos::from_nanos(7)],

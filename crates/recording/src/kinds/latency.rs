@@ -9,6 +9,7 @@ use units::{Cpu, CpuSet, Nanos, Span};
 use crate::ProcCounts;
 use crate::blame::Source;
 use crate::kinds::wakeup_causes::WakeupCauses;
+use crate::moment::Trigger;
 use crate::tuple::tuple_form;
 
 /// The timer that wakes the thread.
@@ -44,9 +45,9 @@ pub struct LatencySpec {
     pub timer: Timer,
     /// The `SCHED_FIFO` priority of the threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
-    /// A later wake-up ends the measurement; `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_above_ns: Option<Nanos>,
+    /// The limit above which a wake-up is a moment.
+    #[serde(flatten)]
+    pub trigger: Trigger,
 }
 
 /// The measured values of all CPUs.
@@ -162,7 +163,7 @@ mod tests {
             duration_ns: Nanos::from_secs(10),
             timer: Timer::ClockNanosleep,
             fifo: None,
-            stop_above_ns: None,
+            trigger: Trigger::default(),
         };
         let series = LatencySeries {
             began_ns: Nanos::from_secs(70),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::blame::{Blamed, Source};
+use crate::moment::Trigger;
 use crate::phases::Phases;
 
 /// The parameters of `noise`.
@@ -17,9 +18,9 @@ pub struct NoiseSpec {
     pub threshold_ns: Option<Nanos>,
     /// The `SCHED_FIFO` priority of the measuring threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
-    /// A longer gap ends the measurement; `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_above_ns: Option<Nanos>,
+    /// The limit above which a gap is a moment.
+    #[serde(flatten)]
+    pub trigger: Trigger,
     /// Parts into which the duration is divided; `None`: one part, which begins at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,

@@ -6,6 +6,7 @@ use units::{Cpu, CpuSet, Nanos, Span};
 use crate::ProcCounts;
 use crate::Words;
 use crate::blame::{Blamed, CulpritKind, Source};
+use crate::moment::Trigger;
 
 /// The parameters of `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct RunSpec {
     pub fifo: Option<u8>,
     /// The number of longest interruptions to report.
     pub top: u32,
+    /// The limit above which an interruption is a moment.
+    #[serde(flatten)]
+    pub trigger: Trigger,
 }
 
 /// Reads a list of CPUs, or the number of one.
@@ -203,6 +207,7 @@ mod tests {
             picked: Picked::LeastInterrupted,
             fifo: Some(99),
             top: 10,
+            trigger: Trigger::default(),
         };
         let (length, start) = (Nanos::from_micros(4), Nanos::from_millis(1));
         let series = RunSeries {

@@ -1,12 +1,14 @@
-//! Gaps and events as a trace for Perfetto and Chrome's `about:tracing`.
+//! Gaps or moments, and events, as a trace for Perfetto and Chrome's `about:tracing`.
 //!
 //! The Trace Event Format: complete events (`ph` is `X`), times in microseconds. Each CPU is a
-//! process, with one thread for its gaps and one for each kind of event.
+//! process, with one thread for its gaps or moments and one for each kind of event.
 
-use recording::{Blamed, CpuNoise, CulpritKind, NoiseSeries};
+use recording::{
+    CpuTrace, Culprit, CulpritKind, Event, MomentKind, Moments, NoiseSeries, Recording,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
-use units::{Cpu, Span};
+use units::{Cpu, Nanos, Span};
 
 #[derive(Serialize)]
 struct Slice<'a> {
@@ -19,75 +21,111 @@ struct Slice<'a> {
     tid: u32,
 }
 
-/// The threads of a CPU, from the top.
-const LINES: [&str; 5] = ["gaps", "threads", "softirqs", "devices", "interrupts"];
+/// The threads of a CPU, from the top, below that of gaps or moments.
+const LINES: [&str; 4] = ["threads", "softirqs", "devices", "interrupts"];
 
-/// The trace as JSON; `None` if the recording has no events.
-pub fn trace_json(series: &NoiseSeries) -> Option<String> {
-    let mut events: Vec<Value> = Vec::new();
-    for cpu in &series.cpus {
-        let blamed = cpu.blamed.as_ref()?;
-        blamed.trace.as_ref()?;
-        events.extend(names(cpu.cpu));
-        let slices = gap_slices(cpu).chain(event_slices(cpu, blamed));
-        events.extend(slices.filter_map(|slice| serde_json::to_value(slice).ok()));
-    }
+/// The trace as JSON; `None` if the recording has no events. Times are since the start of the loops; if
+/// the recording has a limit, they are `CLOCK_MONOTONIC`, and the trace has the time around its moments.
+pub fn trace_json(recording: &Recording) -> Option<String> {
+    let events: Vec<Value> = match recording.body.trigger().stop_above_ns {
+        Some(_) => of_moments(&recording.moments),
+        None => of_gaps(recording.body.noise()?)?,
+    };
     Some(json!({"traceEvents": events, "displayTimeUnit": "ns"}).to_string())
 }
 
-fn names(cpu: Cpu) -> impl Iterator<Item = Value> {
-    let named = move |what: &str, tid: usize, name: String| {
-        json!({"name": what, "ph": "M", "pid": cpu.get(), "tid": tid,
-            "args": {"name": name}})
-    };
-    let process = named("process_name", 0, format!("CPU {cpu}"));
-    let lines = LINES.iter().enumerate();
-    let lines =
-        lines.map(move |(tid, line)| named("thread_name", tid, (*line).to_owned()));
-    std::iter::once(process).chain(lines)
+/// All gaps and events.
+fn of_gaps(series: &NoiseSeries) -> Option<Vec<Value>> {
+    let mut events = Vec::new();
+    for cpu in &series.cpus {
+        let blamed = cpu.blamed.as_ref()?;
+        let trace = blamed.trace.as_ref()?;
+        let lines = Lines { cpu: cpu.cpu, began: cpu.began_ns };
+        let gaps = cpu.gaps.iter().map(|gap| lines.slice(*gap, "gap", "gap", 0));
+        events.extend(lines.names("gaps"));
+        events.extend(values(gaps.chain(lines.events(trace, &blamed.culprits))));
+    }
+    Some(events)
 }
 
-fn gap_slices(cpu: &CpuNoise) -> impl Iterator<Item = Slice<'_>> {
-    cpu.gaps.iter().map(|gap| slice(cpu, *gap, "gap", "gap", 0))
+/// Moments, and the events around them.
+fn of_moments(moments: &Moments) -> Vec<Value> {
+    let mut events = Vec::new();
+    for CpuTrace { cpu, culprits, events: trace } in &moments.trace {
+        let lines = Lines { cpu: *cpu, began: Nanos::ZERO };
+        let own = moments.found.iter().filter(|moment| moment.cpu == *cpu);
+        let own = own.map(|moment| {
+            let span = Span { start: moment.at_ns, length: moment.length_ns };
+            lines.slice(span, word(moment.kind), "moment", 0)
+        });
+        events.extend(lines.names("moments"));
+        events.extend(values(own.chain(lines.events(trace, culprits))));
+    }
+    events
 }
 
-fn event_slices<'a>(
-    cpu: &'a CpuNoise,
-    blamed: &'a Blamed,
-) -> impl Iterator<Item = Slice<'a>> {
-    blamed.trace.iter().flatten().filter_map(move |event| {
-        let culprit = blamed.culprits.get(event.culprit)?;
-        let (line, category) = match culprit.kind {
-            CulpritKind::Thread => (1, "thread"),
-            CulpritKind::Softirq => (2, "softirq"),
-            CulpritKind::Irq => (3, "device"),
-            CulpritKind::Timer
-            | CulpritKind::Ipi
-            | CulpritKind::Nmi
-            | CulpritKind::Steal
-            | CulpritKind::Unexplained => (4, "interrupt"),
+fn word(kind: MomentKind) -> &'static str {
+    match kind {
+        MomentKind::Gap => "gap",
+        MomentKind::Wakeup => "late wake-up",
+        MomentKind::Loop => "slow loop",
+        MomentKind::Interruption | MomentKind::Other => "interruption",
+    }
+}
+
+fn values<'a>(slices: impl Iterator<Item = Slice<'a>>) -> impl Iterator<Item = Value> {
+    slices.filter_map(|slice| serde_json::to_value(slice).ok())
+}
+
+/// The lines of a CPU, whose times are relative to the beginning of its loop.
+#[derive(Clone, Copy)]
+struct Lines {
+    cpu: Cpu,
+    began: Nanos,
+}
+
+impl Lines {
+    fn names(self, first: &str) -> Vec<Value> {
+        let named = |what: &str, tid: usize, name: String| {
+            json!({"name": what, "ph": "M", "pid": self.cpu.get(), "tid": tid,
+                "args": {"name": name}})
         };
-        Some(slice(cpu, event.span, &culprit.name, category, line))
-    })
-}
+        let process = named("process_name", 0, format!("CPU {}", self.cpu));
+        let lines = [first].into_iter().chain(LINES).enumerate();
+        let lines = lines.map(|(tid, line)| named("thread_name", tid, line.to_owned()));
+        std::iter::once(process).chain(lines).collect()
+    }
 
-/// Times are since the start of the recording, which is the same for all CPUs.
-fn slice<'a>(
-    cpu: &CpuNoise,
-    span: Span,
-    name: &'a str,
-    cat: &'a str,
-    tid: u32,
-) -> Slice<'a> {
-    let micros = |time: units::Nanos| time.as_secs_f64() * 1e6;
-    let ts = micros(cpu.began_ns + span.start);
-    Slice { name, cat, ph: "X", ts, dur: micros(span.length), pid: cpu.cpu.get(), tid }
+    fn events<'a>(
+        self,
+        trace: &'a [Event],
+        culprits: &'a [Culprit],
+    ) -> impl Iterator<Item = Slice<'a>> {
+        trace.iter().filter_map(move |event| {
+            let culprit = culprits.get(event.culprit)?;
+            let (line, category) = match culprit.kind {
+                CulpritKind::Thread => (1, "thread"),
+                CulpritKind::Softirq => (2, "softirq"),
+                CulpritKind::Irq => (3, "device"),
+                CulpritKind::Timer
+                | CulpritKind::Ipi
+                | CulpritKind::Nmi
+                | CulpritKind::Steal
+                | CulpritKind::Unexplained => (4, "interrupt"),
+            };
+            Some(self.slice(event.span, &culprit.name, category, line))
+        })
+    }
+
+    fn slice<'a>(self, span: Span, name: &'a str, cat: &'a str, tid: u32) -> Slice<'a> {
+        let micros = |time: Nanos| time.as_secs_f64() * 1e6;
+        let (ts, dur) = (micros(self.began + span.start), micros(span.length));
+        Slice { name, cat, ph: "X", ts, dur, pid: self.cpu.get(), tid }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use recording::Event;
-
     use super::*;
     use crate::example::{self, GUEST};
 
@@ -96,13 +134,14 @@ mod tests {
     #[test]
     fn lines() {
         let mut recording = example::blamed(example::noise(GUEST, 1));
+        assert_eq!(trace_json(&recording), None);
         let series = recording.body.noise_mut().unwrap();
-        assert_eq!(trace_json(series), None);
         let span = series.cpus[0].gaps[0];
         series.cpus[0].gaps.truncate(1);
         let event = Event { culprit: 1, span };
         series.cpus[0].blamed.as_mut().unwrap().trace = Some(vec![event]);
-        let trace: Value = serde_json::from_str(&trace_json(series).unwrap()).unwrap();
+        let trace: Value =
+            serde_json::from_str(&trace_json(&recording).unwrap()).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         assert_eq!(events[0]["args"]["name"], "CPU 0");
         let [gap, event] = &events[events.len() - 2..] else { panic!("{events:?}") };

@@ -4,7 +4,7 @@
 pub(crate) mod live;
 
 use facts::{Facts, Why};
-use recording::{Doubt, JitterPlan, JitterSeries, JitterSpec, Source, Workload};
+use recording::{JitterPlan, JitterSeries, JitterSpec, Recording, Source, Workload};
 use stats::Distribution;
 use summary::JitterSummary;
 use units::{Cpu, LengthUnit, Nanos, TscHz};
@@ -13,6 +13,7 @@ use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::measurements::latency::class;
+use crate::measurements::moments::moments;
 use crate::measurements::noise::culprits;
 use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::ticks::words as tick_words;
@@ -34,7 +35,7 @@ pub(crate) fn jitter(
     series: &JitterSeries,
     summary: &JitterSummary,
 ) -> Document {
-    jitter_plan(facts, spec, &series.plan).add(jitter_results(summary, series, &[]))
+    jitter_plan(facts, spec, &series.plan).add(results(summary, series))
 }
 
 /// The plan of a run.
@@ -100,18 +101,21 @@ fn length(unit: LengthUnit, length: u64) -> Text {
     }
 }
 
-/// The results of a run and its doubts, below its plan.
+/// The results of a run, its moments and its doubts, below its plan.
 pub fn jitter_results(
-    summary: &JitterSummary,
+    recording: &Recording,
     series: &JitterSeries,
-    doubts: &[Doubt],
+    summary: &JitterSummary,
 ) -> Document {
+    results(summary, series).add(moments(recording)).doubts(&recording.doubts)
+}
+
+fn results(summary: &JitterSummary, series: &JitterSeries) -> Document {
     let unit = unit(summary.unit, series.clock_hz);
     Document::from(text!("Measured in {}{}", summary.elapsed_ns, unit))
         .add(lengths(summary))
         .add(causes(series.source, summary))
         .add_full(counters(&[(summary.cpu, &summary.proc)], "", true))
-        .doubts(doubts)
 }
 
 /// What made the slowest loop of each test slower than the fastest; empty if events were not traced.

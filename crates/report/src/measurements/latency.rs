@@ -37,7 +37,7 @@ pub(crate) fn latency(
     Document::default()
         .add(title(spec, summary))
         .add(table(summary))
-        .add(causes(spec, source, summary))
+        .add(causes(source, summary))
         .add_full(MISSED)
         .add_full(slack(spec, summary))
         .add_full(idle_states(facts, summary))

@@ -1,7 +1,6 @@
 //! The tables of `noise`: the noise of each CPU, its sources, the probability that jobs are hit,
 //! and `/proc` counters. Of many CPUs, only those with the most noise are listed.
 
-pub(crate) mod around;
 pub(crate) mod culprits;
 pub(crate) mod edges;
 pub(crate) mod periods;

@@ -23,6 +23,7 @@ pub(crate) fn jitter(groups: &str) -> Recording {
         duration_ns: None,
         unit: LengthUnit::Ns,
         fifo: Some(99),
+        trigger: recording::Trigger::default(),
     };
     let plan = JitterPlan {
         loops: 200,
@@ -34,6 +35,7 @@ pub(crate) fn jitter(groups: &str) -> Recording {
         clock: "tsc".to_owned(),
         clock_hz: TscHz::new(2_596_122_000).unwrap(),
         plan,
+        began_ns: None,
         elapsed_ns: Nanos::from_secs(20),
         tests: (0..100).map(test).collect(),
         slowest_at_ns: Vec::new(),

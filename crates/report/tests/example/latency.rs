@@ -2,8 +2,8 @@
 
 use recording::{
     Body, CpuLatency, Culprit, CulpritKind, IdleUse, LateWakeup, LatencySeries,
-    LatencySpec, Recording, Source, Thread, Timer, WakeMoment, WakePart, WakeShare,
-    Wakeup, WakeupCauses,
+    LatencySpec, Recording, Source, Thread, Timer, Trigger, WakeMoment, WakePart,
+    WakeShare, Wakeup, WakeupCauses,
 };
 use units::{Cpu, Nanos, Span};
 
@@ -66,7 +66,7 @@ pub(crate) fn latency(groups: &str, count: u32) -> Recording {
         duration_ns: Nanos::from_secs(2),
         timer: Timer::ClockNanosleep,
         fifo,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
     };
     let began_ns = Nanos::from_secs(77);
     let series = LatencySeries {

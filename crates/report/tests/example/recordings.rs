@@ -3,9 +3,10 @@
 use facts::Facts;
 use recording::{
     Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code, Counted,
-    CpuNoise, CpuTicks, Doubt, Ended, Interruptions, LineCount, NoiseSeries, NoiseSpec,
-    Partner, Picked, ProcCounts, Recording, RunSeries, RunSpec, Source, TickSample,
-    TicksSeries, TicksSpec, Usage, WakersSeries, WakersSpec, WokenThread, Words,
+    CpuNoise, CpuTicks, Doubt, Ended, Interruptions, LineCount, Moments, NoiseSeries,
+    NoiseSpec, Partner, Picked, ProcCounts, Recording, RunSeries, RunSpec, Source,
+    TickSample, TicksSeries, TicksSpec, Trigger, Usage, WakersSeries, WakersSpec,
+    WokenThread, Words,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -103,6 +104,7 @@ pub(crate) fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recordi
         facts: facts(groups),
         body,
         doubts,
+        moments: Moments::default(),
         repeat: None,
     }
 }
@@ -217,7 +219,7 @@ pub(crate) fn noise(groups: &str, count: u32) -> Recording {
         duration_ns: Nanos::from_secs(10),
         threshold_ns: None,
         fifo: None,
-        stop_above_ns: None,
+        trigger: Trigger::default(),
         phases: None,
     };
     let body = Body::Noise { spec, series: noise_series(count) };
@@ -357,6 +359,7 @@ pub(crate) fn run(groups: &str) -> Recording {
         picked: if is_guest { Picked::LeastInterrupted } else { Picked::NohzFull },
         fifo: is_guest.then_some(99),
         top: 4,
+        trigger: Trigger::default(),
     };
     let series = RunSeries {
         began_ns: Nanos::from_secs(77),

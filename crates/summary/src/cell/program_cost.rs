@@ -314,8 +314,9 @@ mod tests {
         let body = recording::Body::Program { spec: spec(), series: series() };
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
         let (taken, tool) = (String::new(), Recording::TOOL.to_owned());
+        let moments = recording::Moments::default();
         let recording =
-            Recording { taken, tool, facts, body, doubts: vec![], repeat: None };
+            Recording { taken, tool, facts, body, doubts: vec![], moments, repeat: None };
         Answer { recording, counts: Some(counts), profile: Some(profile), host: None }
     }
 

@@ -3,15 +3,16 @@
 
 use std::cmp::Reverse;
 
-use recording::{CulpritKind, LatencySpec, Source, WakePart};
+use recording::{CulpritKind, Source, WakePart};
 use summary::{
     LateWakeupSummary, LatencySummary, WakeCause, WakeCulprit, WakeMomentSummary,
 };
-use units::{Cpu, Nanos};
+use units::Cpu;
 
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
+use crate::measurements::moments::from_start;
 use crate::measurements::noise::culprits::{
     OWN, cell_of, kind_word, name_of, source_words,
 };
@@ -32,11 +33,7 @@ const IDLE: &str = "\"idle\": the CPU had nothing to run; before the interrupt, 
     hypervisor runs others. \"slack\": to save interrupts, the kernel may delay the timer.";
 
 /// The latest wake-up, and the culprits; empty if events were not traced.
-pub(crate) fn causes(
-    spec: &LatencySpec,
-    source: Option<Source>,
-    summary: &LatencySummary,
-) -> Document {
+pub(crate) fn causes(source: Option<Source>, summary: &LatencySummary) -> Document {
     let Some(source) = source.filter(|_| !summary.culprits.is_empty()) else {
         return Document::default();
     };
@@ -46,19 +43,7 @@ pub(crate) fn causes(
         .heading(text!("Causes of late wake-ups, traced with {}", source_words(source)))
         .lines(latest(summary).first().map(|(cpu, late)| sentence(*cpu, late)))
         .add_or(full, screen)
-        .add_screen(above(spec, summary))
         .add_full(Document::section("The latest wake-ups", moments(&latest(summary))))
-}
-
-/// What happened at the first wake-up above the limit of `--stop-above`.
-fn above(spec: &LatencySpec, summary: &LatencySummary) -> Document {
-    let limit = spec.stop_above_ns.unwrap_or(Nanos::MAX);
-    let above = latest(summary).into_iter().filter(|(_, late)| late.late_ns > limit);
-    let first = above.min_by_key(|(_, late)| late.at_ns);
-    let title = text!("The first wake-up later than {}", limit);
-    first.map_or_else(Document::default, |first| {
-        Document::section(title, moments(&[first]))
-    })
 }
 
 /// The latest wake-ups of all CPUs, the latest first.
@@ -176,7 +161,7 @@ fn moments(wakeups: &[(Cpu, &LateWakeupSummary)]) -> Table {
         for moment in longest(&late.moments) {
             table.row(cells![
                 title.clone(),
-                since_expiry(moment.after_ns),
+                from_start(moment.after_ns),
                 moment.ns,
                 part_word(moment.part),
                 kind(&moment.cause),
@@ -194,12 +179,4 @@ fn longest(moments: &[WakeMomentSummary]) -> Vec<&WakeMomentSummary> {
     longest.truncate(MOMENTS);
     longest.sort_by_key(|moment| moment.after_ns);
     longest
-}
-
-fn since_expiry(after_ns: i64) -> Text {
-    let time = Nanos::from_nanos(after_ns.unsigned_abs());
-    match after_ns < 0 {
-        true => text!("-{}", time),
-        false => time.into(),
-    }
 }

@@ -1,0 +1,155 @@
+//! What happened at the moments of a measurement: the causes of each, the events before and during it,
+//! and a trace of the time around all of them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use recording::{
+    Blamed, Body, CpuTrace, Culprit, Event, FoundMoment, Moment, MomentCause,
+    MomentEvent, Moments,
+};
+use units::{Nanos, Span};
+
+use crate::feedback::around;
+use crate::join::{merged, overlaps};
+use crate::late_wakeups;
+use crate::level::Level;
+use crate::names::Names;
+use crate::records::{Lane, Record};
+use crate::tally::Tally;
+
+/// Events that ended this long before a moment are listed,
+const BEFORE: Nanos = Nanos::from_micros(500);
+/// the last ones,
+const EVENTS_BEFORE: usize = 16;
+/// and the longest ones during it.
+const EVENTS_DURING: usize = 48;
+/// The names of threads that measure; each CPU has its own.
+const MEASURING: [&str; 3] = ["spin/", "late/", "jitter"];
+
+/// The moments of a measurement whose values have been attributed, with the trace around them if it is
+/// `stored`.
+pub(crate) fn moments(
+    body: &Body,
+    lanes: &[Lane],
+    names: &Names,
+    stored: bool,
+) -> Moments {
+    let explained = |found: FoundMoment| {
+        let causes = causes(body, &found);
+        let mut moment = Moment { causes, ..found.moment };
+        if let Some(lane) = lanes.iter().find(|lane| lane.cpu == moment.cpu) {
+            add_events(&mut moment, lane, names);
+        }
+        moment
+    };
+    let found: Vec<Moment> = body.moments().into_iter().map(explained).collect();
+    let near = found.iter().map(|moment| around(span_of(moment)));
+    let near = merged(near.collect(), Nanos::ZERO);
+    let trace = |lane: &Lane| trace(lane, names, &near);
+    let has_trace = stored && !found.is_empty();
+    let lanes = lanes.iter().filter(|_| has_trace);
+    Moments { trace: lanes.map(trace).collect(), found }
+}
+
+fn span_of(moment: &Moment) -> Span {
+    Span { start: moment.at_ns, length: moment.length_ns }
+}
+
+/// The causes of a moment; `None` if its value was not attributed.
+fn causes(body: &Body, found: &FoundMoment) -> Option<Vec<MomentCause>> {
+    let (cpu, place) = (found.moment.cpu, found.place);
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no moments")]
+    match body {
+        Body::Noise { series, .. } => {
+            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
+            Some(of_shares(cpu.blamed.as_ref()?, place))
+        }
+        Body::Jitter { series, .. } => Some(of_shares(series.blamed.as_ref()?, place)),
+        Body::Run { series, .. } => {
+            Some(of_shares(&series.interruptions.as_ref()?.blamed, place))
+        }
+        Body::Latency { series, .. } => {
+            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
+            let causes = cpu.causes.as_ref()?;
+            let late = causes.latest.iter().find(|late| late.wakeup == place)?;
+            let shares = late_wakeups::shares(late, &causes.culprits);
+            Some(summed(shares.into_iter(), &causes.culprits))
+        }
+        _ => None,
+    }
+}
+
+/// The shares of a gap, an interruption or a test.
+fn of_shares(blamed: &Blamed, place: usize) -> Vec<MomentCause> {
+    let shares = blamed.shares.iter().filter(|share| share.gap == place);
+    summed(shares.map(|share| (share.culprit, share.ns)), &blamed.culprits)
+}
+
+/// The time of each culprit, the largest first.
+fn summed(
+    shares: impl Iterator<Item = (usize, Nanos)>,
+    culprits: &[Culprit],
+) -> Vec<MomentCause> {
+    let mut sums: BTreeMap<usize, Nanos> = BTreeMap::new();
+    for (culprit, ns) in shares {
+        let sum = sums.entry(culprit).or_default();
+        *sum = *sum + ns;
+    }
+    let cause = |(culprit, ns): (usize, Nanos)| {
+        Some(MomentCause { culprit: culprits.get(culprit)?.clone(), ns })
+    };
+    let mut causes: Vec<MomentCause> = sums.into_iter().filter_map(cause).collect();
+    causes.sort_by_key(|cause| Reverse(cause.ns));
+    causes
+}
+
+/// Adds the events before and during a moment.
+fn add_events(moment: &mut Moment, lane: &Lane, names: &Names) {
+    let during = span_of(moment);
+    let from = during.start.saturating_sub(BEFORE);
+    let is_near = |record: &&Record| {
+        let span = record.span();
+        span.end() >= from && span.start < during.end() && !is_measured(record)
+    };
+    let mut near: Vec<&Record> = lane.records.iter().filter(is_near).collect();
+    near.sort_by_key(|record| record.start);
+    let (mut before, mut inside): (Vec<&Record>, Vec<&Record>) =
+        near.into_iter().partition(|record| record.span().end() <= during.start);
+    before.drain(..before.len().saturating_sub(EVENTS_BEFORE));
+    inside.sort_by_key(|record| Reverse(record.span().length));
+    inside.truncate(EVENTS_DURING);
+    inside.sort_by_key(|record| record.start);
+    let event = |record: &Record| MomentEvent {
+        culprit: names.culprit(record),
+        start_ns: since(during.start, record.span().start),
+        ns: record.span().length,
+    };
+    moment.before = before.into_iter().map(event).collect();
+    moment.during = inside.into_iter().map(event).collect();
+}
+
+/// Whether it is a run of a thread that measures, or of the program that is measured.
+fn is_measured(record: &Record) -> bool {
+    let is_named = || MEASURING.iter().any(|name| record.name().starts_with(name));
+    let is_thread = record.level == Level::Thread;
+    is_thread && (record.mark.is_own || (record.mark.is_self && is_named()))
+}
+
+fn since(begin: Nanos, time: Nanos) -> i64 {
+    let [begin, time] = [begin, time].map(|time| i128::from(time.get()));
+    i64::try_from(time - begin).unwrap_or(i64::MAX)
+}
+
+/// The events of a CPU in these periods, which are in order and do not overlap.
+fn trace(lane: &Lane, names: &Names, near: &[Span]) -> CpuTrace {
+    let mut known = Tally::default();
+    let records = lane.records.iter().filter(|record| overlaps(record.span(), near));
+    let event = |record: &Record| Event {
+        span: record.span(),
+        culprit: known.count(names.culprit(record)),
+    };
+    let mut events: Vec<Event> = records.map(event).collect();
+    events.sort_by_key(|event| event.span);
+    CpuTrace { cpu: lane.cpu, culprits: known.into_parts().0, events }
+}
