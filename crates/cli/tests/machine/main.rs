@@ -16,6 +16,7 @@ mod install;
 mod jitter;
 mod lab_parts;
 mod latency;
+mod moments;
 mod occupied;
 mod other_tools;
 mod outranking;
