@@ -153,3 +153,82 @@ fn trace(lane: &Lane, names: &Names, near: &[Span]) -> CpuTrace {
     events.sort_by_key(|event| event.span);
     CpuTrace { cpu: lane.cpu, culprits: known.into_parts().0, events }
 }
+
+#[cfg(test)]
+mod tests {
+    use facts::Root;
+    use recording::{CulpritKind, MomentKind};
+    use units::Cpu;
+
+    use super::*;
+    use crate::records::Mark;
+
+    /// Times are in microseconds; `late/3` measures.
+    fn record(level: Level, name: &str, from: u64, to: u64) -> Record {
+        let mut comm = [0; 16];
+        comm[..name.len()].copy_from_slice(name.as_bytes());
+        let mark = Mark { is_self: name == "late/3", ..Mark::default() };
+        let (start, end) = (from * 1_000, to * 1_000);
+        Record { level, start, end, detail: 0, id: 9, comm, mark }
+    }
+
+    fn moment() -> Moment {
+        let length_ns = Nanos::from_micros(100);
+        Moment {
+            kind: MomentKind::Wakeup,
+            cpu: Cpu::new(3),
+            at_ns: Nanos::from_micros(5_000),
+            time: String::new(),
+            after_ns: Nanos::ZERO,
+            length_ns,
+            value_ns: length_ns,
+            causes: None,
+            before: Vec::new(),
+            during: Vec::new(),
+        }
+    }
+
+    /// Check which events are before a moment and which during it: one that continued into it took a part
+    /// of it, the thread that measures did not, and nothing older or later belongs to it.
+    #[test]
+    fn events_of_a_moment() {
+        let mut lane = Lane::new(Cpu::new(3));
+        for one in [
+            record(Level::Thread, "old", 4_000, 4_400),
+            record(Level::Thread, "before", 4_700, 4_800),
+            record(Level::Thread, "late/3", 4_800, 4_900),
+            record(Level::Thread, "into", 4_900, 5_060),
+            record(Level::Softirq, "", 5_010, 5_012),
+            record(Level::Thread, "late/3", 5_060, 5_200),
+            record(Level::Thread, "later", 5_200, 5_300),
+        ] {
+            lane.push(one.level, Some(one));
+        }
+        let names = Names::read(&Root::live(), std::slice::from_ref(&lane));
+        let mut moment = moment();
+        add_events(&mut moment, &lane, &names);
+        let of = |events: &[MomentEvent]| {
+            let one = |it: &MomentEvent| (it.culprit.kind, it.start_ns, it.ns.get());
+            events.iter().map(one).collect::<Vec<_>>()
+        };
+        let (thread, softirq) = (CulpritKind::Thread, CulpritKind::Softirq);
+        assert_eq!(of(&moment.before), [(thread, -300_000, 100_000)]);
+        let during = [(thread, -100_000, 160_000), (softirq, 10_000, 2_000)];
+        assert_eq!(of(&moment.during), during);
+        let near = [around(span_of(&moment))];
+        assert_eq!(trace(&lane, &names, &near).events.len(), 7);
+    }
+
+    /// Check that the shares of a culprit are one cause, and that the largest is the first.
+    #[test]
+    fn causes_of_a_moment() {
+        let culprit = |kind| Culprit { kind, name: String::new(), thread: None };
+        let culprits = [CulpritKind::Timer, CulpritKind::Thread].map(culprit);
+        let shares = [(0, 3), (1, 5), (0, 4), (7, 99)];
+        let shares = shares.map(|(culprit, ns)| (culprit, Nanos::from_nanos(ns)));
+        let causes = summed(shares.into_iter(), &culprits);
+        let found = causes.iter().map(|it| (it.culprit.kind, it.ns.get()));
+        let expected = [(CulpritKind::Timer, 7), (CulpritKind::Thread, 5)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+}
