@@ -30,13 +30,15 @@ static __always_inline __u64 cgroup_of(struct task_struct *task)
 	return BPF_CORE_READ(css, cgroup, kn, id);
 }
 
-/* Whether a thread is watched. */
+/* Whether a thread is watched. The idle tasks, which are in the topmost cgroup, are not. */
 static __always_inline int belongs(struct task_struct *task)
 {
 	__u32 process = task->tgid;
 	__u64 cgroup;
 	int at;
 
+	if (!task->pid)
+		return 0;
 	if (by_cgroup) {
 		cgroup = cgroup_of(task);
 		return bpf_map_lookup_elem(&cgroups, &cgroup) != 0;
@@ -44,7 +46,7 @@ static __always_inline int belongs(struct task_struct *task)
 #pragma unroll
 	for (at = 0; at < PROCESSES; at++)
 		if (process == processes[at])
-			return process != 0;
+			return 1;
 	return 0;
 }
 
