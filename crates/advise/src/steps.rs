@@ -174,6 +174,7 @@ mod tests {
         verdict.split = Some(Split {
             programs: part(verdict, programs),
             kernel: part(verdict, timers + devices),
+            quota: zero,
             hypervisor: zero,
             unexplained: zero,
             own: zero,

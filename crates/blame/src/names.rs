@@ -30,6 +30,9 @@ const VECTORS: [(u32, &str); 11] = [
     (0xff, "spurious"),
 ];
 
+/// The name of a CPU quota.
+const QUOTA: &str = "CPU quota";
+
 /// The vector of the local timer.
 const TIMER: u32 = 0xec;
 
@@ -105,6 +108,7 @@ impl Names {
             }
             Level::Vector => named(CulpritKind::Ipi, vector(record.id)),
             Level::Nmi => named(CulpritKind::Nmi, "NMI".to_owned()),
+            Level::Quota => named(CulpritKind::Quota, QUOTA.to_owned()),
         }
     }
 

@@ -184,8 +184,7 @@ pub(crate) fn of_quota(
         let seconds = Nanos::from_nanos(ns).as_secs_f64();
         let text = format!(
             "the cgroup {cgroup} used up its CPU quota{quota} {times} times: its threads \
-             waited {seconds:.3} s for the next period, on all CPUs together; that time is \
-             attributed to other threads and to the idle task"
+             waited {seconds:.3} s for the next period, on all CPUs together"
         );
         Doubt::new(Code::Throttled, text)
     };

@@ -52,6 +52,8 @@ pub enum CulpritKind {
     Nmi,
     /// Another thread.
     Thread,
+    /// The CPU quota of a cgroup: the measured thread could not run before its next period.
+    Quota,
     /// Time that the hypervisor took.
     Steal,
     /// No known event explains it; or a kind of a later version.

@@ -57,6 +57,7 @@ fn source(group: Group) -> NoiseSource {
         (_, CulpritKind::Softirq) => "softirq",
         (_, CulpritKind::Nmi) => "nmi",
         (_, CulpritKind::Thread) => "thread",
+        (_, CulpritKind::Quota) => "quota",
         (_, CulpritKind::Steal) => "steal",
         (_, CulpritKind::Unexplained) => "unexplained",
     };

@@ -70,6 +70,8 @@ pub struct Split {
     pub programs: TimePart,
     /// The kernel: interrupts, softirqs, kernel threads.
     pub kernel: TimePart,
+    /// CPU quotas of cgroups: the measuring threads had used theirs up.
+    pub quota: TimePart,
     /// The hypervisor, as far as proven.
     pub hypervisor: TimePart,
     /// Time without a known cause.
@@ -78,7 +80,7 @@ pub struct Split {
     pub own: TimePart,
     /// The upper bound of the hypervisor's part of that; null if unknown.
     pub hypervisor_max: Option<TimePart>,
-    /// The groups of each of these five, in descending order of time.
+    /// The groups of each of these six, in descending order of time.
     pub groups: Vec<Group>,
 }
 
@@ -111,6 +113,8 @@ pub enum LossCategory {
     Programs,
     /// The kernel.
     Kernel,
+    /// A CPU quota.
+    Quota,
     /// The hypervisor.
     Hypervisor,
     /// No cause is known.
@@ -204,6 +208,7 @@ impl Split {
         Self {
             programs: all(LossCategory::Programs),
             kernel: all(LossCategory::Kernel),
+            quota: all(LossCategory::Quota),
             hypervisor: all(LossCategory::Hypervisor),
             unexplained: all(LossCategory::Unexplained),
             own: all(LossCategory::Own),
@@ -220,7 +225,7 @@ pub(crate) fn source_of<'a>(
     name: &'a str,
     thread: Option<&'a recording::Thread>,
 ) -> (LossCategory, CulpritKind, &'a str) {
-    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    use CulpritKind::{Ipi, Irq, Nmi, Quota, Softirq, Steal, Thread, Timer, Unexplained};
     if thread.is_some_and(|thread| thread.own) {
         return (LossCategory::Own, kind, OWN);
     }
@@ -233,6 +238,7 @@ pub(crate) fn source_of<'a>(
             (LossCategory::Programs, kind, program)
         }
         (Thread, None) => (LossCategory::Programs, kind, name),
+        (Quota, _) => (LossCategory::Quota, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
         (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
@@ -266,6 +272,7 @@ pub(crate) fn groups(
             processes: match category {
                 LossCategory::Programs | LossCategory::Own => processes.len(),
                 LossCategory::Kernel
+                | LossCategory::Quota
                 | LossCategory::Hypervisor
                 | LossCategory::Unexplained => 0,
             },

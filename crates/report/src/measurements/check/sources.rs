@@ -39,7 +39,7 @@ fn source(group: &Group) -> Cell {
     let name = match group.category {
         LossCategory::Own => OWN.into(),
         LossCategory::Hypervisor => "hypervisor (steal)".into(),
-        LossCategory::Programs | LossCategory::Unexplained => name,
+        LossCategory::Programs | LossCategory::Quota | LossCategory::Unexplained => name,
         LossCategory::Kernel => text!("{} {}", kind_word(group.kind), name),
     };
     let threads = group.threads;
@@ -70,13 +70,15 @@ fn table(split: &Split) -> Table {
     let parts = [
         (LossCategory::Programs, "programs", split.programs),
         (LossCategory::Kernel, "kernel", split.kernel),
+        (LossCategory::Quota, "CPU quota", split.quota),
         (LossCategory::Hypervisor, "hypervisor", split.hypervisor),
         (LossCategory::Unexplained, "unexplained", split.unexplained),
         (LossCategory::Own, OWN, split.own),
     ];
     for (category, name, part) in parts {
         let Groups { groups, threads, gaps, longest } = split.groups_of(category);
-        if category == LossCategory::Own && groups.is_empty() {
+        let is_rare = matches!(category, LossCategory::Quota | LossCategory::Own);
+        if is_rare && groups.is_empty() {
             continue;
         }
         table.row(row(cells![name, ""], threads, gaps, part, longest));

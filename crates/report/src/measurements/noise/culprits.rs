@@ -159,10 +159,10 @@ fn class(prio: i32) -> String {
 
 /// Whether it is an interrupt, or work that follows from one.
 pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
-    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Timer, Unexplained};
+    use CulpritKind::{Ipi, Irq, Nmi, Quota, Softirq, Steal, Timer, Unexplained};
     match kind {
         Timer | Ipi | Irq | Softirq | Nmi => true,
-        CulpritKind::Thread | Steal | Unexplained => false,
+        CulpritKind::Thread | Quota | Steal | Unexplained => false,
     }
 }
 
@@ -175,7 +175,15 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
         CulpritKind::Nmi => "NMI",
         CulpritKind::Thread => "thread",
         CulpritKind::Steal => "steal",
-        CulpritKind::Unexplained => "", // its name is the same word
+        CulpritKind::Quota | CulpritKind::Unexplained => "", // their names say it
+    }
+}
+
+/// A name after the word for its kind, if there is one.
+pub(crate) fn of_kind(kind: CulpritKind, name: Text) -> Text {
+    match kind_word(kind) {
+        "" => name,
+        word => text!("{} {}", word, name),
     }
 }
 
