@@ -14,6 +14,7 @@ pub(crate) mod interrupts;
 pub(crate) mod kernel_log;
 pub(crate) mod mounts;
 pub(crate) mod per_cpu;
+pub(crate) mod pressure;
 pub(crate) mod release;
 pub(crate) mod schedstat;
 pub(crate) mod softirqs;

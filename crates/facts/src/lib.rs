@@ -41,6 +41,7 @@ pub use format::cpu_times::{CpuTime, CpuTimes};
 pub use format::energy::{EnergyZone, energy_zones};
 pub use format::idle::{IdleCount, IdleState, idle_counts, resume_limit_us};
 pub use format::interrupts::{InterruptLine, Interrupts};
+pub use format::pressure::{Stall, Stalls};
 pub use format::schedstat::SchedStat;
 pub use format::softirqs::Softirqs;
 pub use format::task_stat::TaskStat;
@@ -53,6 +54,7 @@ pub use group::irq::Irq;
 pub use group::kernel::{Flavour, Kernel};
 pub use group::power::Power;
 pub use group::preempt::{Chosen, Model, Preempt};
+pub use group::pressure::Pressure;
 pub use group::sched::Sched;
 pub use group::security::Security;
 pub use group::tick::{Tick, TickMode};
@@ -120,6 +122,8 @@ facts! {
     power: Power,
     /// Control groups.
     cgroup: Cgroup,
+    /// Pressure stall information.
+    pressure: Pressure,
     /// The privileges of this process.
     security: Security,
     /// Tracing.

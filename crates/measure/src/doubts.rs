@@ -175,7 +175,7 @@ pub(crate) fn of_quota(
 ) -> Vec<Doubt> {
     let throttled = after.iter().filter_map(|now| now.since(before));
     let doubt = |throttled: Throttling| {
-        let Throttling { cgroup, times, ns } = throttled;
+        let Throttling { cgroup, times, ns, .. } = throttled;
         let quota = facts.cgroup.quota.get().filter(|quota| quota.cgroup == cgroup);
         let quota = quota.map_or_else(String::new, |quota| {
             let [quota, period] = [quota.quota_us, quota.period_us];

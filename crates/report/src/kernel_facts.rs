@@ -68,6 +68,7 @@ fn title(group: &'static str) -> &'static str {
         "virt" => "Virtualisation",
         "power" => "Power",
         "cgroup" => "Control group of this process",
+        "pressure" => "Pressure: tasks that wait",
         "security" => "Privileges of this process",
         "tracing" => "Tracing",
         "boot" => "Boot parameters",

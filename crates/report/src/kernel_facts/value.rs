@@ -60,7 +60,26 @@ fn special(key: &str, value: &Value) -> Option<Text> {
         "cgroup.quota" => {
             let micros = |key: &str| value.get(key)?.as_u64().map(Nanos::from_micros);
             let cgroup = Text::name(value.get("cgroup")?.as_str()?);
-            text!("{} in each {} ({})", micros("quota_us")?, micros("period_us")?, cgroup)
+            let burst = micros("burst_us").filter(|burst| !burst.is_zero());
+            let burst = burst.map(|burst| text!(", and {} more of unused time", burst));
+            let [quota, period] = [micros("quota_us")?, micros("period_us")?];
+            text!("{} in each {}{} ({})", quota, period, burst, cgroup)
+        }
+        "cgroup.throttling" => {
+            let count = |key: &str| value.get(key)?.as_u64();
+            let [times, periods] = [count("times")?, count("periods")?];
+            text!(
+                "{} in {} of {} periods",
+                Nanos::from_nanos(count("ns")?),
+                times,
+                periods
+            )
+        }
+        key if key.starts_with("pressure.") => {
+            let share =
+                |key: &str| Some(percent(value.get(key)?.get("avg10")?.as_f64()?));
+            let full = share("full").map(|full| text!(", all tasks {}", full));
+            text!("some tasks {}{} of the last 10 s", share("some")?, full)
         }
         "power.idle_states" => items(value.as_array()?.iter().map(idle_state), ", "),
         "boot.parameters" => {
@@ -77,6 +96,10 @@ fn special(key: &str, value: &Value) -> Option<Text> {
         _ => return None,
     };
     Some(text)
+}
+
+fn percent(value: f64) -> Text {
+    Text::number(format!("{value} %"))
 }
 
 /// A word with an explanation.
