@@ -164,6 +164,7 @@ mod tests {
             category: LossCategory::Kernel,
             kind,
             name: "name".to_owned(),
+            unit: None,
             processes: 0,
             threads: 0,
             gaps: 1,

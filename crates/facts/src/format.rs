@@ -21,3 +21,4 @@ pub(crate) mod softirqs;
 pub(crate) mod task_stat;
 pub(crate) mod timer_lines;
 pub(crate) mod timer_list;
+pub(crate) mod unit;

@@ -46,6 +46,7 @@ pub use format::schedstat::SchedStat;
 pub use format::softirqs::Softirqs;
 pub use format::task_stat::TaskStat;
 pub use format::timer_list::TimerList;
+pub use format::unit::{Unit, UnitKind};
 pub use group::boot::Boot;
 pub use group::cgroup::Cgroup;
 pub use group::clock::Clock;

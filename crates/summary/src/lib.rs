@@ -104,6 +104,7 @@ pub use metrics::{cell_metric_keys, definition, definitions};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;
+pub use noise::by_unit::UnitGroup;
 pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
 pub use noise::free::Risk;

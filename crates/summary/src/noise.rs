@@ -16,6 +16,7 @@ use crate::noise::steal::{StealSummary, StolenTime};
 use crate::proc_counts::ProcSummary;
 
 pub(crate) mod by_cpu;
+pub(crate) mod by_unit;
 pub(crate) mod culprits;
 pub(crate) mod eventless;
 pub(crate) mod free;

@@ -247,6 +247,18 @@ mod tests {
             words("cgroup.quota", &quota),
             "20 ms in each 100 ms (/sys/fs/cgroup/a)"
         );
+        let mut burst = quota;
+        burst["burst_us"] = json!(5_000);
+        let text =
+            "20 ms in each 100 ms, and 5 ms more of unused time (/sys/fs/cgroup/a)";
+        assert_eq!(words("cgroup.quota", &burst), text);
+        let throttling = json!({"periods": 34, "times": 31, "ns": 1_970_000_000_u64});
+        assert_eq!(words("cgroup.throttling", &throttling), "1.97 s in 31 of 34 periods");
+        let stall =
+            |avg10| json!({"avg10": avg10, "avg60": 0, "avg300": 0, "total_us": 1});
+        let pressure = json!({"some": stall(99.04), "full": stall(0.0)});
+        let text = "some tasks 99.04 %, all tasks 0 % of the last 10 s";
+        assert_eq!(words("pressure.cpu", &pressure), text);
         let smt = json!({"control": "on", "active": true});
         assert_eq!(words("cpus.smt", &smt), "active (on)");
         let divider = json!({"asked": "10", "effective_hz": 100, "text": "1000/10"});
