@@ -101,6 +101,7 @@ pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::read::{cell_metrics, metrics};
 pub use metrics::{cell_metric_keys, definition, definitions};
+pub use nohz::remaining::{RemainingCause, RemainingSummary};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;
