@@ -116,6 +116,7 @@ pub use noise::own::OwnCost;
 pub use noise::period::Period;
 pub use noise::sources::NoiseSource;
 pub use noise::steal::{StealSummary, StolenTime};
+pub use noise::timers::TimerRate;
 pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };

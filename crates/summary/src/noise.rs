@@ -13,6 +13,7 @@ use crate::noise::eventless::Eventless;
 use crate::noise::free::Risk;
 use crate::noise::own::OwnCost;
 use crate::noise::steal::{StealSummary, StolenTime};
+use crate::noise::timers::TimerRate;
 use crate::proc_counts::ProcSummary;
 
 pub(crate) mod by_cpu;
@@ -28,6 +29,7 @@ pub(crate) mod own;
 pub(crate) mod period;
 pub(crate) mod sources;
 pub(crate) mod steal;
+pub(crate) mod timers;
 pub(crate) mod verdict;
 
 /// The job lengths of the reported risks, in rising order.
@@ -70,6 +72,8 @@ pub struct CpuNoiseSummary {
     pub eventless: Option<Eventless>,
     /// Stolen time; null if unknown.
     pub steal: Option<StealSummary>,
+    /// The timer interrupts; null if events were not traced.
+    pub timers: Option<Vec<TimerRate>>,
     /// The counters of `/proc` during the measurement.
     pub proc: ProcSummary,
 }
@@ -147,6 +151,7 @@ impl CpuNoiseSummary {
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
             culprits,
+            timers: blamed.map(|blamed| TimerRate::of(blamed, input.elapsed_ns)),
             proc: ProcSummary::of(&input.proc),
         }
     }
@@ -219,7 +224,7 @@ mod tests {
             "culprits": [{"kind": "unexplained", "name": "unexplained", "gaps": 2,
                 "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
                 "max_ns": 2_999_800, "period": null}],
-            "own": null, "eventless": null, "steal": null,
+            "own": null, "eventless": null, "steal": null, "timers": null,
             "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });

@@ -4,7 +4,7 @@
 mod dependency;
 pub(crate) mod remaining;
 pub(crate) mod tick_back;
-mod timer_functions;
+pub(crate) mod timer_functions;
 
 use recording::{KeptBy, WaitingThread};
 use summary::{NohzStressSummary, NohzTestSummary, ProcSummary};

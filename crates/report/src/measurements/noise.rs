@@ -6,6 +6,7 @@ pub(crate) mod edges;
 pub(crate) mod periods;
 pub(crate) mod proc_counters;
 pub(crate) mod steal;
+pub(crate) mod timers;
 
 use recording::{NoiseSeries, NoiseSpec};
 use summary::{CpuNoiseSummary, NoiseSummary};

@@ -109,18 +109,23 @@ const FAIR_SERVER: &str = "the deadline server that reserves a part of this CPU 
                            6.12) is replenished, which restarts a stopped tick; runtime 0 in \
                            /sys/kernel/debug/sched/fair_server/cpuN/ disables it";
 
+/// What the timers, or works, with a function are for, and how to avoid them; `None` if it is not known
+/// here.
+pub(crate) fn about(function: &str) -> Option<&'static str> {
+    FUNCTIONS.iter().find(|(known, _)| *known == function).map(|(_, text)| *text)
+}
+
 /// What a timer is for, and how to avoid it.
 pub(super) fn description(timer: &ExpiredTimer) -> String {
-    let known = |name: &str| FUNCTIONS.iter().find(|(known, _)| *known == name);
-    let function = known(&timer.function).map(|(_, text)| (*text).to_owned());
-    let function = function.unwrap_or_else(|| unknown(timer.kind).to_owned());
+    let function =
+        about(&timer.function).unwrap_or_else(|| unknown(timer.kind)).to_owned();
     match &timer.reason {
         Some(TimerReason::FairServer) => FAIR_SERVER.to_owned(),
         Some(TimerReason::Dependency(dependency)) => {
             format!("the tick restarted: {}", cause(dependency))
         }
-        Some(TimerReason::Work(work)) => match known(work) {
-            Some((_, text)) => format!("{function}: {text}"),
+        Some(TimerReason::Work(work)) => match about(work) {
+            Some(text) => format!("{function}: {text}"),
             None => function,
         },
         Some(TimerReason::Thread { .. }) | None => function,
