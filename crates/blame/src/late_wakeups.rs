@@ -82,8 +82,7 @@ pub(crate) fn shares(late: &LateWakeup, culprits: &[Culprit]) -> Vec<(usize, Nan
 /// The culprit, unless it does not explain that part of a wake-up: neither which thread ran nor a CPU quota
 /// is why the timer's interrupt is late.
 fn explaining(part: WakePart, culprit: usize, culprits: &[Culprit]) -> Option<usize> {
-    let is_quota =
-        culprits.get(culprit).is_some_and(|it| it.kind == CulpritKind::Quota);
+    let is_quota = culprits.get(culprit).is_some_and(|it| it.kind == CulpritKind::Quota);
     let explains =
         part != WakePart::Expiry || !(is_quota || is_thread(culprit, culprits));
     explains.then_some(culprit)
