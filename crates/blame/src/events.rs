@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use recording::{
-    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, JitterSeries,
-    LatencySeries, LatencySpec, NoiseSeries, Recording, RunSeries, Source, Steal,
-    TicksSeries,
+    Blamed, Body, Code, CpuBusy, CpuNoise, CpuRun, Doubt, Event, FoundMoment,
+    JitterSeries, LatencySeries, LatencySpec, MomentCause, NoiseSeries, Recording,
+    RunSeries, Source, Steal, TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span, chain};
 
@@ -16,10 +16,11 @@ use crate::join::edges::TypicalEdges;
 use crate::join::layers::{Piece, innermost};
 use crate::join::steal::common;
 use crate::join::{Joined, join, within};
+use crate::late_wakeups;
 use crate::late_wakeups::{causes, wakeups};
 use crate::level::Level;
 use crate::life::{Life, elsewhere};
-use crate::moments::moments;
+use crate::moments;
 use crate::names::Names;
 use crate::records::{Lane, Outside, Record};
 use crate::slow_loops;
@@ -84,7 +85,10 @@ impl Events {
             let noise = recording.body.noise_mut();
             noise.map(|series| self.blame(series, is_whole)).unwrap_or_default()
         };
-        recording.moments = moments(&recording.body, &self.lanes, &self.names, trace);
+        let body = &recording.body;
+        let causes = |found: &FoundMoment| causes_of_moment(body, found);
+        recording.moments =
+            moments::moments(body, &self.lanes, &self.names, trace, causes);
         // A CPU that was offline is idle then, and later too: its loop is on another CPU. One whose
         // loop may not run for now has a doubt that says why.
         let offline = offline(&recording.doubts);
@@ -369,4 +373,30 @@ fn idle_doubt(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> 
         nanos.as_secs_f64() * 1e3
     );
     (!nanos.is_zero()).then(|| Doubt::new(Code::Idled, text))
+}
+
+/// The causes of a moment; `None` if its value was not attributed.
+fn causes_of_moment(body: &Body, found: &FoundMoment) -> Option<Vec<MomentCause>> {
+    let (cpu, place) = (found.moment.cpu, found.place);
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no moments")]
+    match body {
+        Body::Noise { series, .. } => {
+            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
+            Some(moments::of_shares(cpu.blamed.as_ref()?, place))
+        }
+        Body::Jitter { series, .. } => {
+            Some(moments::of_shares(series.blamed.as_ref()?, place))
+        }
+        Body::Run { series, .. } => {
+            Some(moments::of_shares(&series.interruptions.as_ref()?.blamed, place))
+        }
+        Body::Latency { series, .. } => {
+            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
+            let causes = cpu.causes.as_ref()?;
+            let late = causes.latest.iter().find(|late| late.wakeup == place)?;
+            let shares = late_wakeups::shares(late, &causes.culprits);
+            Some(moments::summed(shares.into_iter(), &causes.culprits))
+        }
+        _ => None,
+    }
 }

@@ -12,7 +12,6 @@ use units::{Nanos, Span};
 
 use crate::feedback::around;
 use crate::join::{merged, overlaps};
-use crate::late_wakeups;
 use crate::level::Level;
 use crate::names::Names;
 use crate::records::{Lane, Record};
@@ -27,16 +26,17 @@ const EVENTS_DURING: usize = 48;
 /// The names of threads that measure; each CPU has its own.
 const MEASURING: [&str; 3] = ["spin/", "late/", "jitter"];
 
-/// The moments of a measurement whose values have been attributed, with the trace around them if it is
+/// The moments of a measurement whose values have been attributed to `causes`, with the trace around them if it is
 /// `stored`.
 pub(crate) fn moments(
     body: &Body,
     lanes: &[Lane],
     names: &Names,
     stored: bool,
+    causes: impl Fn(&FoundMoment) -> Option<Vec<MomentCause>>,
 ) -> Moments {
     let explained = |found: FoundMoment| {
-        let causes = causes(body, &found);
+        let causes = causes(&found);
         let mut moment = Moment { causes, ..found.moment };
         if let Some(lane) = lanes.iter().find(|lane| lane.cpu == moment.cpu) {
             add_events(&mut moment, lane, names);
@@ -56,38 +56,14 @@ fn span_of(moment: &Moment) -> Span {
     Span { start: moment.at_ns, length: moment.length_ns }
 }
 
-/// The causes of a moment; `None` if its value was not attributed.
-fn causes(body: &Body, found: &FoundMoment) -> Option<Vec<MomentCause>> {
-    let (cpu, place) = (found.moment.cpu, found.place);
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no moments")]
-    match body {
-        Body::Noise { series, .. } => {
-            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
-            Some(of_shares(cpu.blamed.as_ref()?, place))
-        }
-        Body::Jitter { series, .. } => Some(of_shares(series.blamed.as_ref()?, place)),
-        Body::Run { series, .. } => {
-            Some(of_shares(&series.interruptions.as_ref()?.blamed, place))
-        }
-        Body::Latency { series, .. } => {
-            let cpu = series.cpus.iter().find(|own| own.cpu == cpu)?;
-            let causes = cpu.causes.as_ref()?;
-            let late = causes.latest.iter().find(|late| late.wakeup == place)?;
-            let shares = late_wakeups::shares(late, &causes.culprits);
-            Some(summed(shares.into_iter(), &causes.culprits))
-        }
-        _ => None,
-    }
-}
-
 /// The shares of a gap, an interruption or a test.
-fn of_shares(blamed: &Blamed, place: usize) -> Vec<MomentCause> {
+pub(crate) fn of_shares(blamed: &Blamed, place: usize) -> Vec<MomentCause> {
     let shares = blamed.shares.iter().filter(|share| share.gap == place);
     summed(shares.map(|share| (share.culprit, share.ns)), &blamed.culprits)
 }
 
 /// The time of each culprit, the largest first.
-fn summed(
+pub(crate) fn summed(
     shares: impl Iterator<Item = (usize, Nanos)>,
     culprits: &[Culprit],
 ) -> Vec<MomentCause> {
@@ -112,7 +88,8 @@ fn add_events(moment: &mut Moment, lane: &Lane, names: &Names) {
         let span = record.span();
         span.end() >= from && span.start < during.end() && !is_measured(record)
     };
-    let mut near: Vec<&Record> = lane.records.iter().filter(is_near).collect();
+    let records = lane.charged();
+    let mut near: Vec<&Record> = records.iter().filter(is_near).collect();
     near.sort_by_key(|record| record.start);
     let (mut before, mut inside): (Vec<&Record>, Vec<&Record>) =
         near.into_iter().partition(|record| record.span().end() <= during.start);
@@ -144,7 +121,8 @@ fn since(begin: Nanos, time: Nanos) -> i64 {
 /// The events of a CPU in these periods, which are in order and do not overlap.
 fn trace(lane: &Lane, names: &Names, near: &[Span]) -> CpuTrace {
     let mut known = Tally::default();
-    let records = lane.records.iter().filter(|record| overlaps(record.span(), near));
+    let records = lane.charged();
+    let records = records.iter().filter(|record| overlaps(record.span(), near));
     let event = |record: &Record| Event {
         span: record.span(),
         culprit: known.count(names.culprit(record)),

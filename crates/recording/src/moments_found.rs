@@ -4,10 +4,7 @@ use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 use units::{Cpu, Nanos, Span};
 
-use crate::{
-    Body, CpuNoise, JitterSeries, LatencySeries, LatencySpec, Moment, MomentKind,
-    NoiseSeries, RunSeries, RunSpec, Spec, Trigger,
-};
+use crate::{Body, Moment, MomentKind, Spec, Trigger};
 
 /// A moment that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +17,16 @@ pub struct FoundMoment {
 }
 
 /// A value and its time, from the beginning and on `CLOCK_MONOTONIC`.
-struct Value {
-    cpu: Cpu,
-    place: usize,
-    after: Nanos,
-    span: Span,
-    value: Nanos,
+pub(crate) struct Value {
+    pub(crate) cpu: Cpu,
+    pub(crate) place: usize,
+    pub(crate) after: Nanos,
+    pub(crate) span: Span,
+    pub(crate) value: Nanos,
 }
+
+/// The values of a series, in their order.
+pub(crate) type Values<'a> = Box<dyn Iterator<Item = Value> + 'a>;
 
 impl Spec {
     /// The limit above which a value is a moment, and what such a value is; `None` without a limit.
@@ -61,12 +61,10 @@ impl Body {
     pub fn moments(&self) -> Vec<FoundMoment> {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no moments")]
         let (kind, values) = match self {
-            Self::Noise { series, .. } => (MomentKind::Gap, gaps(series)),
-            Self::Latency { spec, series } => (MomentKind::Wakeup, wakeups(spec, series)),
-            Self::Jitter { spec, series } => (MomentKind::Loop, loops(spec.cpu, series)),
-            Self::Run { spec, series } => {
-                (MomentKind::Interruption, interruptions(spec, series))
-            }
+            Self::Noise { series, .. } => (MomentKind::Gap, series.values()),
+            Self::Latency { spec, series } => (MomentKind::Wakeup, series.values(spec)),
+            Self::Jitter { spec, series } => (MomentKind::Loop, series.values(spec.cpu)),
+            Self::Run { spec, series } => (MomentKind::Interruption, series.values(spec)),
             _ => return Vec::new(),
         };
         let offset = offset_of_day();
@@ -102,74 +100,14 @@ fn chosen(values: impl Iterator<Item = Value>, trigger: Trigger) -> Vec<Value> {
     above
 }
 
-fn gaps(series: &NoiseSeries) -> Box<dyn Iterator<Item = Value> + '_> {
-    let Some(clocks) = series.monotonic else { return Box::new(std::iter::empty()) };
-    let of_cpu = move |cpu: &CpuNoise| {
-        let (number, began) = (cpu.cpu, cpu.began_ns);
-        let gaps = cpu.gaps.clone().into_iter().enumerate();
-        gaps.map(move |(place, gap)| Value {
-            cpu: number,
-            place,
-            after: gap.start,
-            span: Span { start: monotonic(began + gap.start, clocks), ..gap },
-            value: gap.length,
-        })
-    };
-    Box::new(series.cpus.iter().flat_map(of_cpu))
-}
-
 /// A time since the beginning on the kernel's clock; both were read at two times.
-fn monotonic(since: Nanos, [begin, end]: [(Nanos, Nanos); 2]) -> Nanos {
+pub(crate) fn monotonic(since: Nanos, [begin, end]: [(Nanos, Nanos); 2]) -> Nanos {
     let wide = |nanos: Nanos| i128::from(nanos.get());
     let (ours, theirs) = (wide(end.0) - wide(begin.0), wide(end.1) - wide(begin.1));
     let passed = wide(since) - wide(begin.0);
     let passed = if ours > 0 { passed * theirs / ours } else { passed };
     let at = (wide(begin.1) + passed).max(0);
     Nanos::from_nanos(u64::try_from(at).unwrap_or(u64::MAX))
-}
-
-fn wakeups<'a>(
-    spec: &LatencySpec,
-    series: &'a LatencySeries,
-) -> Box<dyn Iterator<Item = Value> + 'a> {
-    let (interval, began) = (spec.interval_ns, series.began_ns);
-    Box::new(series.cpus.iter().flat_map(move |cpu| {
-        let spans = cpu.spans(interval).enumerate();
-        spans.map(move |(place, span)| Value {
-            cpu: cpu.cpu,
-            place,
-            after: span.start,
-            span: Span { start: began + span.start, ..span },
-            value: span.length,
-        })
-    }))
-}
-
-fn loops(cpu: Cpu, series: &JitterSeries) -> Box<dyn Iterator<Item = Value> + '_> {
-    let ns = |delta| series.clock_hz.span(delta);
-    let tests = series.tests.iter().zip(&series.slowest_at_ns).enumerate();
-    Box::new(tests.map(move |(place, (test, at))| Value {
-        cpu,
-        place,
-        after: at.saturating_sub(series.began_ns.unwrap_or(*at)),
-        span: Span { start: *at, length: ns(test.slowest) },
-        value: ns(test.jitter()),
-    }))
-}
-
-fn interruptions<'a>(
-    spec: &RunSpec,
-    series: &'a RunSeries,
-) -> Box<dyn Iterator<Item = Value> + 'a> {
-    let found = series.interruptions.as_ref().zip(spec.cpus.first());
-    let Some((found, first)) = found else { return Box::new(std::iter::empty()) };
-    Box::new(found.gaps.iter().enumerate().map(move |(place, gap)| Value {
-        cpu: found.gap_cpus.get(place).copied().unwrap_or(first),
-        place,
-        after: gap.start,
-        span: Span { start: series.began_ns + gap.start, ..*gap },
-        value: gap.length,
-    }))
 }
 
 /// The time of day when `CLOCK_MONOTONIC` was 0, in nanoseconds since 1970.

@@ -3,12 +3,13 @@
 //! Lengths are in ticks of the counter; `clock_hz` converts them to time.
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
+use units::{Cpu, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
 use crate::ProcCounts;
 use crate::Workload;
 use crate::blame::{Blamed, Source};
 use crate::moment::Trigger;
+use crate::moments_found::{Value, Values};
 
 /// The parameters of `jitter`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,21 @@ impl LoopTimes {
     #[must_use]
     pub fn jitter(self) -> TscDelta {
         self.slowest.saturating_sub(self.fastest)
+    }
+}
+
+impl JitterSeries {
+    /// The slowest loops of the tests.
+    pub(crate) fn values(&self, cpu: Cpu) -> Values<'_> {
+        let ns = |delta| self.clock_hz.span(delta);
+        let tests = self.tests.iter().zip(&self.slowest_at_ns).enumerate();
+        Box::new(tests.map(move |(place, (test, at))| Value {
+            cpu,
+            place,
+            after: at.saturating_sub(self.began_ns.unwrap_or(*at)),
+            span: Span { start: *at, length: ns(test.slowest) },
+            value: ns(test.jitter()),
+        }))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ProcCounts;
 use crate::blame::Source;
 use crate::kinds::wakeup_causes::WakeupCauses;
 use crate::moment::Trigger;
+use crate::moments_found::{Value, Values};
 use crate::tuple::tuple_form;
 
 /// The timer that wakes the thread.
@@ -148,6 +149,23 @@ pub struct LostWakeups {
     pub min_ns: Nanos,
     /// The highest latency.
     pub max_ns: Nanos,
+}
+
+impl LatencySeries {
+    /// The wake-ups.
+    pub(crate) fn values(&self, spec: &LatencySpec) -> Values<'_> {
+        let (interval, began) = (spec.interval_ns, self.began_ns);
+        Box::new(self.cpus.iter().flat_map(move |cpu| {
+            let spans = cpu.spans(interval).enumerate();
+            spans.map(move |(place, span)| Value {
+                cpu: cpu.cpu,
+                place,
+                after: span.start,
+                span: Span { start: began + span.start, ..span },
+                value: span.length,
+            })
+        }))
+    }
 }
 
 #[cfg(test)]

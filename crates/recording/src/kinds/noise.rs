@@ -5,6 +5,7 @@ use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::blame::{Blamed, Source};
 use crate::moment::Trigger;
+use crate::moments_found::{Value, Values, monotonic};
 use crate::phases::Phases;
 
 /// The parameters of `noise`.
@@ -182,6 +183,25 @@ pub struct Counted {
     pub name: String,
     /// How often.
     pub count: u64,
+}
+
+impl NoiseSeries {
+    /// The gaps, if the clock of the loops can be converted.
+    pub(crate) fn values(&self) -> Values<'_> {
+        let Some(clocks) = self.monotonic else { return Box::new(std::iter::empty()) };
+        let of_cpu = move |cpu: &CpuNoise| {
+            let (number, began) = (cpu.cpu, cpu.began_ns);
+            let gaps = cpu.gaps.clone().into_iter().enumerate();
+            gaps.map(move |(place, gap)| Value {
+                cpu: number,
+                place,
+                after: gap.start,
+                span: Span { start: monotonic(began + gap.start, clocks), ..gap },
+                value: gap.length,
+            })
+        };
+        Box::new(self.cpus.iter().flat_map(of_cpu))
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::ProcCounts;
 use crate::Words;
 use crate::blame::{Blamed, CulpritKind, Source};
 use crate::moment::Trigger;
+use crate::moments_found::{Value, Values};
 
 /// The parameters of `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +193,21 @@ pub struct Edges {
     pub entry_ns: Nanos,
     /// After the last event.
     pub exit_ns: Nanos,
+}
+
+impl RunSeries {
+    /// The interruptions, if they were traced.
+    pub(crate) fn values(&self, spec: &RunSpec) -> Values<'_> {
+        let found = self.interruptions.as_ref().zip(spec.cpus.first());
+        let Some((found, first)) = found else { return Box::new(std::iter::empty()) };
+        Box::new(found.gaps.iter().enumerate().map(move |(place, gap)| Value {
+            cpu: found.gap_cpus.get(place).copied().unwrap_or(first),
+            place,
+            after: gap.start,
+            span: Span { start: self.began_ns + gap.start, ..*gap },
+            value: gap.length,
+        }))
+    }
 }
 
 #[cfg(test)]
