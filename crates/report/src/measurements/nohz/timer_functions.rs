@@ -27,9 +27,14 @@ const FUNCTIONS: [(&str, &str); 32] = [
     (
         "hrtimer_wakeup",
         "wakes a thread that sleeps: nanosleep(2), or a timeout of futex(2), poll(2), epoll_wait(2) \
-         or select(2); let the thread run on another CPU",
+         or select(2); let the thread run on another CPU; /proc/sys/kernel/timer_migration = 1 moves \
+         such timers to housekeeping CPUs",
     ),
-    ("posix_timer_fn", "a timer of timer_create(2): arm it on another CPU"),
+    (
+        "posix_timer_fn",
+        "a timer of timer_create(2): arm it on another CPU; /proc/sys/kernel/timer_migration = 1 \
+         moves such timers to housekeeping CPUs",
+    ),
     (
         "it_real_fn",
         "a timer of setitimer(2) with ITIMER_REAL, or of alarm(2): arm it on another CPU",
