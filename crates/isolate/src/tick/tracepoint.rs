@@ -1,13 +1,12 @@
 //! Tracing one tracepoint on one CPU with `perf_event_open(2)`.
 //!
-//! The event ends with its file descriptor, so that nothing has to be restored, and does not itself
-//! keep the tick. Requires root or `CAP_PERFMON`, and a mounted tracefs, whose `format` files have
+//! The event does not itself keep the tick. Requires root or `CAP_PERFMON`, and a mounted tracefs, whose `format` files have
 //! the offsets of the fields.
 //!
 //! Records that do not fit into the ring buffer between two readings are lost and not counted.
 
 use std::fs;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use units::{Cause, Cpu, Helped};
 
 use crate::error::{Error, Kind};
+use crate::perf_event::{self, Attributes};
 
 /// The mount points of tracefs; the second is mounted by debugfs automatically.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -28,7 +28,6 @@ const PAGES: usize = 64;
 const WATERMARK: u64 = 1 << 14;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_SAMPLE_RAW: u64 = 1 << 10;
-const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const PERF_RECORD_SAMPLE: u32 = 9;
 /// The offsets of the producer's and consumer's positions in `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
@@ -167,27 +166,9 @@ fn failed(why: impl Into<Cause>) -> Error {
     Error::new(Kind::Privilege, "failed to trace what keeps the tick").caused_by(why)
 }
 
-/// `struct perf_event_attr` in its first version (`PERF_ATTR_SIZE_VER0`), which all kernels
-/// support.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
 fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
     let attributes = Attributes {
         kind: PERF_TYPE_TRACEPOINT,
-        size: u32::try_from(size_of::<Attributes>()).unwrap_or(0),
         config: tracepoint,
         sample_period: 1,
         sample_type: PERF_SAMPLE_RAW,
@@ -195,30 +176,11 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
         wakeup_events: u32::MAX,
         ..Attributes::default()
     };
-    let (every_task, no_group) = (-1, -1);
-    let cpu = i32::try_from(cpu.index()).unwrap_or(i32::MAX);
-    // SAFETY: `attributes` has its size, outlives the call, and is only read.
-    let opened = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            every_task,
-            cpu,
-            no_group,
-            PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    match i32::try_from(opened) {
-        // SAFETY: a new descriptor without another owner.
-        Ok(file) if file >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(file) }),
-        _ => {
-            let error = std::io::Error::last_os_error();
-            let help = "it needs root, or CAP_PERFMON and a readable tracefs";
-            let text = "failed to open the tracepoint";
-            let refused = Error::new(Kind::Privilege, text);
-            Err(failed(refused.caused_by(Helped::new(error, help))))
-        }
-    }
+    perf_event::open(attributes, cpu).map_err(|error| {
+        let help = "it needs root, or CAP_PERFMON and a readable tracefs";
+        let refused = Error::new(Kind::Privilege, "failed to open the tracepoint");
+        failed(refused.caused_by(Helped::new(error, help)))
+    })
 }
 
 fn map(counter: &OwnedFd) -> Result<NonNull<u8>, Error> {
