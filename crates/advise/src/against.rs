@@ -38,6 +38,7 @@ pub fn against(kind: CulpritKind, name: &str) -> Against {
         | CulpritKind::Softirq
         | CulpritKind::Nmi
         | CulpritKind::Steal
+        | CulpritKind::Firmware
         | CulpritKind::Unexplained => Against::Unknown,
     }
 }

@@ -175,6 +175,7 @@ mod tests {
             programs: part(verdict, programs),
             kernel: part(verdict, timers + devices),
             hypervisor: zero,
+            firmware: zero,
             unexplained: zero,
             own: zero,
             hypervisor_max: None,

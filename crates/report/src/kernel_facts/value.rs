@@ -185,7 +185,7 @@ mod tests {
             ("sched.rr_timeslice_ms", json!(100), "100 ms"),
             ("sched.fair_server_runtime_ns", json!([50_000_000, 0]), "50 ms, 0 ns"),
             ("clock.tsc_hz", json!(2_596_122_000_u64), "2.60 GHz"),
-            ("hardware.base_khz", json!(2_600_000), "2.60 GHz"),
+            ("hardware.base_khz", json!(2_600_000), "2.6 GHz"),
             ("security.uid", json!(1000), "1000"),
         ] {
             assert_eq!(words(key, &value), text, "{key}");

@@ -58,6 +58,7 @@ fn source(group: Group) -> NoiseSource {
         (_, CulpritKind::Nmi) => "nmi",
         (_, CulpritKind::Thread) => "thread",
         (_, CulpritKind::Steal) => "steal",
+        (_, CulpritKind::Firmware) => "firmware",
         (_, CulpritKind::Unexplained) => "unexplained",
     };
     NoiseSource { kind, name: group.name, part: group.part }

@@ -72,13 +72,15 @@ pub struct Split {
     pub kernel: TimePart,
     /// The hypervisor, as far as proven.
     pub hypervisor: TimePart,
+    /// The firmware, as far as proven.
+    pub firmware: TimePart,
     /// Time without a known cause.
     pub unexplained: TimePart,
     /// The measuring process itself; zero in older recordings, where it is part of the programs.
     pub own: TimePart,
-    /// The upper bound of the hypervisor's part of that; null if unknown.
+    /// The upper bound of the hypervisor's part of the unexplained time; null if unknown.
     pub hypervisor_max: Option<TimePart>,
-    /// The groups of each of these five, in descending order of time.
+    /// The groups of each of these six, in descending order of time.
     pub groups: Vec<Group>,
 }
 
@@ -113,6 +115,8 @@ pub enum LossCategory {
     Kernel,
     /// The hypervisor.
     Hypervisor,
+    /// The firmware.
+    Firmware,
     /// No cause is known.
     Unexplained,
     /// The measuring process itself.
@@ -205,6 +209,7 @@ impl Split {
             programs: all(LossCategory::Programs),
             kernel: all(LossCategory::Kernel),
             hypervisor: all(LossCategory::Hypervisor),
+            firmware: all(LossCategory::Firmware),
             unexplained: all(LossCategory::Unexplained),
             own: all(LossCategory::Own),
             hypervisor_max: steal.map(|steal| part(steal.unexplained_max_ns)),
@@ -220,7 +225,9 @@ pub(crate) fn source_of<'a>(
     name: &'a str,
     thread: Option<&'a recording::Thread>,
 ) -> (LossCategory, CulpritKind, &'a str) {
-    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    use CulpritKind::{
+        Firmware, Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained,
+    };
     if thread.is_some_and(|thread| thread.own) {
         return (LossCategory::Own, kind, OWN);
     }
@@ -234,6 +241,7 @@ pub(crate) fn source_of<'a>(
         }
         (Thread, None) => (LossCategory::Programs, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
+        (Firmware, _) => (LossCategory::Firmware, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
         (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
     }
@@ -267,6 +275,7 @@ pub(crate) fn groups(
                 LossCategory::Programs | LossCategory::Own => processes.len(),
                 LossCategory::Kernel
                 | LossCategory::Hypervisor
+                | LossCategory::Firmware
                 | LossCategory::Unexplained => 0,
             },
             threads: threads().count(),

@@ -7,6 +7,7 @@ use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::{OWN, kind_word};
+use crate::measurements::noise::firmware::firmware;
 use crate::measurements::noise::periods::periods;
 use crate::measurements::noise::steal::steal;
 use crate::number;
@@ -39,6 +40,7 @@ fn source(group: &Group) -> Cell {
     let name = match group.category {
         LossCategory::Own => OWN.into(),
         LossCategory::Hypervisor => "hypervisor (steal)".into(),
+        LossCategory::Firmware => "firmware (SMI)".into(),
         LossCategory::Programs | LossCategory::Unexplained => name,
         LossCategory::Kernel => text!("{} {}", kind_word(group.kind), name),
     };
@@ -54,6 +56,7 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> Document {
     Document::section("Sources of lost time", table(split).legend(LEGEND))
         .add(text!("{} and {} list each thread.", json, command))
         .lines(steal(noise))
+        .lines(firmware(noise))
         .lines(periods(noise))
 }
 
@@ -71,12 +74,14 @@ fn table(split: &Split) -> Table {
         (LossCategory::Programs, "programs", split.programs),
         (LossCategory::Kernel, "kernel", split.kernel),
         (LossCategory::Hypervisor, "hypervisor", split.hypervisor),
+        (LossCategory::Firmware, "firmware", split.firmware),
         (LossCategory::Unexplained, "unexplained", split.unexplained),
         (LossCategory::Own, OWN, split.own),
     ];
     for (category, name, part) in parts {
         let Groups { groups, threads, gaps, longest } = split.groups_of(category);
-        if category == LossCategory::Own && groups.is_empty() {
+        let is_rare = matches!(category, LossCategory::Own | LossCategory::Firmware);
+        if is_rare && groups.is_empty() {
             continue;
         }
         table.row(row(cells![name, ""], threads, gaps, part, longest));

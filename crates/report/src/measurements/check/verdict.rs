@@ -54,6 +54,7 @@ fn parts(split: &Split, lost: TimePart, unit: ShareUnit) -> Text {
         (split.programs, "to other programs"),
         (split.kernel, "to the kernel"),
         (split.hypervisor, "to the hypervisor"),
+        (split.firmware, "to firmware"),
         (split.unexplained, "to unknown causes"),
         (split.own, "to noisefloor itself"),
     ];
