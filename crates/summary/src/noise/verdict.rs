@@ -225,9 +225,7 @@ pub(crate) fn source_of<'a>(
     name: &'a str,
     thread: Option<&'a recording::Thread>,
 ) -> (LossCategory, CulpritKind, &'a str) {
-    use CulpritKind::{
-        Firmware, Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained,
-    };
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
     if thread.is_some_and(|thread| thread.own) {
         return (LossCategory::Own, kind, OWN);
     }
@@ -241,7 +239,7 @@ pub(crate) fn source_of<'a>(
         }
         (Thread, None) => (LossCategory::Programs, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
-        (Firmware, _) => (LossCategory::Firmware, kind, name),
+        (CulpritKind::Firmware, _) => (LossCategory::Firmware, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
         (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
     }
