@@ -161,7 +161,7 @@ fn machine_checks(
 ) -> OfCpus<u64> {
     let (before, after) = interrupts.as_ref().map_err(Clone::clone)?;
     if after.lines().iter().all(|line| line.label != label) {
-        let text = format!("{} has no line {label}", Interrupts::FILE);
+        let text = format!("this kernel has no line {label} in {}", Interrupts::FILE);
         return Err(Unknown::new(Why::NotApplicable, text));
     }
     let grown = |cpu| {

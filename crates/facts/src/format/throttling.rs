@@ -75,10 +75,9 @@ impl SlowDowns {
 /// # Errors
 /// `Why::Absent` without a frequency driver.
 pub fn current_khz(root: &Root, cpu: Cpu) -> Result<u64, Unknown> {
-    root.parsed(
-        &format!("{}/cpufreq/scaling_cur_freq", folder(cpu)),
-        "a frequency in kHz",
-    )
+    let file = format!("{}/cpufreq/scaling_cur_freq", folder(cpu));
+    let none = |unknown: Unknown| unknown.if_absent("no frequency driver is loaded");
+    root.parsed(&file, "a frequency in kHz").map_err(none)
 }
 
 #[cfg(test)]

@@ -206,7 +206,7 @@ fn machine_checks(sources: &Sources, label: &str) -> Fact<u64> {
         let cpus = lines.cpus();
         let counts = cpus.iter().filter_map(|cpu| lines.labelled(label, cpu));
         counts.reduce(u64::saturating_add).ok_or_else(|| {
-            let text = format!("{file} has no line {label} on this architecture");
+            let text = format!("this kernel has no line {label} in {file}");
             Unknown::new(Why::NotApplicable, text)
         })
     });
