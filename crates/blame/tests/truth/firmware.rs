@@ -56,7 +56,7 @@ fn write(port: u16, times: u64) {
     }
 }
 
-/// A loop that reads the clock, and now and then writes to the port: for the kernel it runs all the time.
+/// A loop that reads the clock, and periodically writes to the port: for the kernel it runs all the time.
 struct Loop {
     began: Nanos,
     elapsed: Nanos,
