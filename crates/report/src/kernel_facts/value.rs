@@ -15,6 +15,8 @@ pub(crate) fn label(name: &str) -> String {
     match name {
         "nohz_full" => return name.to_owned(),
         "tsc_hz" => return "tsc rate".to_owned(),
+        "base_khz" => return "base frequency".to_owned(),
+        "smi_event" => return "SMI event".to_owned(),
         _ => {}
     }
     let bare = ["_ns", "_us", "_ms", "_khz", "_hz"]
