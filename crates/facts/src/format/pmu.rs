@@ -5,9 +5,10 @@
 //! the low byte of `config`. The PMU `msr` (x86, since 4.3) counts model-specific registers, `smi`,
 //! `aperf` and `mperf` among them: it lists those that this processor, or its hypervisor, has.
 
-use crate::fact::Unknown;
+use crate::fact::{Unknown, Why};
 use crate::tree::root::Root;
 
+const PERF_TYPE_HARDWARE: u32 = 0;
 const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// An event of a PMU.
@@ -38,6 +39,24 @@ impl PmuEvent {
         Ok(Self { name: format!("{pmu}/{event}/"), pmu: number, config })
     }
 
+    /// A generic event of the processor (`PERF_TYPE_HARDWARE`), if its PMU lists it by that name.
+    ///
+    /// # Errors
+    /// `Why::Absent` without the PMU or the event.
+    pub(crate) fn generic(
+        root: &Root,
+        event: &str,
+        config: u64,
+    ) -> Result<Self, Unknown> {
+        let pmu = "cpu";
+        pmu_number(root, pmu)?;
+        let none =
+            || Unknown::new(Why::Absent, format!("no event {event} in the {pmu} PMU"));
+        let is_listed = root.exists(&format!("{DEVICES}/{pmu}/events/{event}"))?;
+        let name = is_listed.then(|| format!("{pmu}/{event}/")).ok_or_else(none)?;
+        Ok(Self { name, pmu: PERF_TYPE_HARDWARE, config })
+    }
+
     /// The event with that code, which the PMU need not list.
     ///
     /// # Errors
@@ -57,7 +76,6 @@ fn pmu_number(root: &Root, pmu: &str) -> Result<u32, Unknown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fact::Why;
     use crate::test_tree::tree;
 
     /// Check an event of a PMU, and the reasons without one.

@@ -25,6 +25,9 @@ const THROTTLES: &str = "/sys/devices/system/cpu/cpu*/thermal_throttle";
 const ZEN: [(&str, u32); 2] = [("AuthenticAMD", 0x17), ("HygonGenuine", 0x18)];
 /// The event `ls_smi_rx` of Zen cores: SMIs received.
 const LS_SMI_RX: u64 = 0x2b;
+/// `PERF_COUNT_HW_CPU_CYCLES` and `PERF_COUNT_HW_REF_CPU_CYCLES`.
+const CPU_CYCLES: u64 = 0;
+const REF_CYCLES: u64 = 9;
 
 group! {
     /// Below the kernel.
@@ -88,13 +91,20 @@ pub fn smi_event(root: &Root) -> Result<PmuEvent, Unknown> {
     }
 }
 
-/// The events whose ratio is that of a CPU's frequency to its base frequency.
+/// The events whose ratio is that of a CPU's frequency to its base frequency: the registers, which a
+/// hypervisor seldom offers, or the counters of cycles.
 ///
 /// # Errors
 /// `Why::Absent` without one of them.
 pub fn frequency_events(root: &Root) -> Result<[PmuEvent; 2], Unknown> {
     let msr = |event| PmuEvent::find(root, "msr", event);
-    Ok([msr("aperf")?, msr("mperf")?])
+    let registers = || Ok([msr("aperf")?, msr("mperf")?]);
+    let [cycles, reference] = [("cpu-cycles", CPU_CYCLES), ("ref-cycles", REF_CYCLES)]
+        .map(|(event, config)| PmuEvent::generic(root, event, config));
+    registers().or_else(|unknown| match (cycles, reference) {
+        (Ok(cycles), Ok(reference)) => Ok([cycles, reference]),
+        _ => Err(unknown),
+    })
 }
 
 fn is_zen(root: &Root) -> bool {
@@ -297,6 +307,24 @@ mod tests {
         };
         assert_eq!(of("25").get().unwrap(), "cpu/event=0x2b/");
         assert_eq!(of("21").value().unwrap_err().text, "no msr PMU");
+    }
+
+    /// Check that the counters of cycles are used without the registers, and only both of them.
+    #[test]
+    fn cycles() {
+        let cpu = |name: &str| format!("/sys/bus/event_source/devices/cpu/{name}");
+        let [kind, cycles, reference] =
+            ["type", "events/cpu-cycles", "events/ref-cycles"].map(cpu);
+        let files = [
+            (kind.as_str(), "4\n"),
+            (cycles.as_str(), "event=0x3c\n"),
+            (reference.as_str(), "event=0x00,umask=0x03\n"),
+        ];
+        let both = read(&files).frequency_source;
+        assert_eq!(both.get().unwrap(), "cpu/cpu-cycles/, cpu/ref-cycles/");
+        assert!(read(&files[..2]).frequency_source.get().is_none());
+        let events = frequency_events(&tree(&files).root).unwrap();
+        assert_eq!(events.map(|event| (event.pmu, event.config)), [(0, 0), (0, 9)]);
     }
 
     /// Check that the driver's figure is used without the registers, and the nominal frequency of
