@@ -14,7 +14,7 @@ pub enum Against {
     /// The threads that wake up most often: those that the kernel binds to a CPU cannot be moved, but work
     /// that wakes them can.
     Wakers,
-    /// Nothing that is known: the kernel's own work on the CPU, the hypervisor, and unexplained time.
+    /// Nothing that is known: the kernel's own work on the CPU, a CPU quota, the hypervisor, and unexplained time.
     Unknown,
 }
 
@@ -37,6 +37,7 @@ pub fn against(kind: CulpritKind, name: &str) -> Against {
         | CulpritKind::Ipi
         | CulpritKind::Softirq
         | CulpritKind::Nmi
+        | CulpritKind::Quota
         | CulpritKind::Steal
         | CulpritKind::Firmware
         | CulpritKind::Unexplained => Against::Unknown,

@@ -164,6 +164,7 @@ mod tests {
             category: LossCategory::Kernel,
             kind,
             name: "name".to_owned(),
+            unit: None,
             processes: 0,
             threads: 0,
             gaps: 1,
@@ -174,6 +175,7 @@ mod tests {
         verdict.split = Some(Split {
             programs: part(verdict, programs),
             kernel: part(verdict, timers + devices),
+            quota: zero,
             hypervisor: zero,
             firmware: zero,
             unexplained: zero,

@@ -100,6 +100,19 @@ impl Events {
             doubt.code != Code::Idled || !(is_throttled || doubt.is_about(&offline))
         });
         recording.doubts.extend(doubts);
+        recording.doubts.iter_mut().for_each(|doubt| self.qualify(doubt));
+    }
+
+    /// Adds to a doubt about a CPU quota which causes have its time, unless it is a cause of its own.
+    fn qualify(&self, doubt: &mut Doubt) {
+        let has_quotas = matches!(self.source, Source::Bpf | Source::BpfClassic);
+        if doubt.code == Code::Throttled && !has_quotas && !self.lanes.is_empty() {
+            let name = self.source.name();
+            doubt.text.push_str(&format!(
+                "; the events of {name} do not show it: at most that time is attributed to \
+                 other threads and to the idle task instead"
+            ));
+        }
     }
 
     /// Finds the end of a program that ran on these CPUs, where else it ran, when it was stopped, and its
@@ -142,7 +155,8 @@ impl Events {
         let is_loop =
             |record: &&Record| record.level == Level::Thread && record.mark.is_self;
         let mut known = Tally::default();
-        let others = lane.records.iter().filter(|record| !is_loop(record));
+        let records = lane.charged();
+        let others = records.iter().filter(|record| !is_loop(record));
         let event = |record: &Record| {
             let span = clock.span((record.start, record.end), cpu.began_ns)?;
             let is_during = span.start < cpu.elapsed_ns;
@@ -224,8 +238,9 @@ impl Events {
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
         let mut known = Tally::default();
         let ran = cpu.ran();
-        let mut events = Vec::with_capacity(lane.records.len());
-        for record in &lane.records {
+        let records = lane.charged();
+        let mut events = Vec::with_capacity(records.len());
+        for record in records.iter() {
             let ends = (record.start, record.end);
             let Some(span) = clock.span(ends, cpu.began_ns) else { continue };
             if !ran.iter().any(|ran| span.start < ran.end() && ran.start <= span.end()) {
@@ -345,7 +360,8 @@ fn offline(doubts: &[Doubt]) -> CpuSet {
 /// A doubt if a CPU was idle although its loop never sleeps.
 fn idle_doubt(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let cpu = series.cpus.iter().find(|cpu| cpu.cpu == lane.cpu)?;
-    let idle = lane.records.iter().filter(|record| record.is_idle());
+    let records = lane.charged();
+    let idle = records.iter().filter(|record| record.is_idle());
     let ends = idle.map(|record| (record.start, record.end));
     let spans = ends.filter_map(|ends| clock.span(ends, cpu.began_ns));
     let ran = cpu.ran();

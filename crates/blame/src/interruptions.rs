@@ -102,13 +102,16 @@ fn on_cpu(
     let losses = merged(losses, NEAR);
     let preemptions = preemptions(own, resumes, &losses);
     let runs: Vec<Span> = own.iter().map(|run| run.span).collect();
-    let interrupts = lane.records.iter().filter(|record| record.level != Level::Thread);
+    let records = lane.charged();
+    let is_interrupt =
+        |record: &&Record| !matches!(record.level, Level::Thread | Level::Quota);
+    let interrupts = records.iter().filter(is_interrupt);
     let interrupts = interrupts.filter_map(|record| within(record, ran));
     let interrupts = interrupts.filter(|span| is_in(*span, &runs));
     let gaps = merged(interrupts.chain(preemptions.iter().copied()).collect(), NEAR);
 
     let mut known = Tally::default();
-    let foreign = lane.records.iter().filter(|record| !record.mark.is_own);
+    let foreign = records.iter().filter(|record| !record.mark.is_own);
     let events = foreign.filter_map(|record| {
         let span = within(record, ran)?;
         overlaps(span, &gaps)
@@ -211,7 +214,9 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
     };
     let mut known = Tally::default();
     let mut events = Vec::new();
-    for record in lane.records.iter().filter(|record| !record.is_idle()) {
+    // No measured thread waits meanwhile.
+    let is_busy = |record: &&Record| !record.is_idle() && record.level != Level::Quota;
+    for record in lane.records.iter().filter(is_busy) {
         let parts = in_waits(record.start, record.end);
         events.extend(
             parts.map(|span| Event { span, culprit: known.count(names.culprit(record)) }),

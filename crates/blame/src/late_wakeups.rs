@@ -79,10 +79,12 @@ pub(crate) fn shares(late: &LateWakeup, culprits: &[Culprit]) -> Vec<(usize, Nan
     late.moments.iter().filter_map(share).collect()
 }
 
-/// The culprit, unless it does not explain that part of a wake-up: which thread ran is not why the
-/// timer's interrupt is late.
+/// The culprit, unless it does not explain that part of a wake-up: neither which thread ran nor a CPU quota
+/// is why the timer's interrupt is late.
 fn explaining(part: WakePart, culprit: usize, culprits: &[Culprit]) -> Option<usize> {
-    let explains = part != WakePart::Expiry || !is_thread(culprit, culprits);
+    let is_quota = culprits.get(culprit).is_some_and(|it| it.kind == CulpritKind::Quota);
+    let explains =
+        part != WakePart::Expiry || !(is_quota || is_thread(culprit, culprits));
     explains.then_some(culprit)
 }
 
@@ -122,8 +124,9 @@ impl Seen {
             thread: None,
         });
         let (mut runs, mut timers, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        let mut events = Vec::with_capacity(lane.records.len());
-        for record in &lane.records {
+        let records = lane.charged();
+        let mut events = Vec::with_capacity(records.len());
+        for record in records.iter() {
             let span = record.span();
             let culprit = known.count(names.culprit(record));
             events.push(Event { span, culprit });

@@ -8,10 +8,18 @@ pub(crate) enum Level {
     Handler,
     Vector,
     Nmi,
+    /// No activity: the time in which a measured thread could not run because of its CPU quota.
+    Quota,
 }
 
 impl Level {
     /// `enum level` in `bpf/events.bpf.c`.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Thread, Self::Softirq, Self::Handler, Self::Vector, Self::Nmi];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Thread,
+        Self::Softirq,
+        Self::Handler,
+        Self::Vector,
+        Self::Nmi,
+        Self::Quota,
+    ];
 }

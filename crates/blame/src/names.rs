@@ -3,11 +3,11 @@
 pub(crate) mod owners;
 pub(crate) mod symbols;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use facts::{Interrupts, Root, Softirqs};
+use facts::{Interrupts, Root, Softirqs, Unit};
 use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
 
 use crate::level::Level;
@@ -29,6 +29,9 @@ const VECTORS: [(u32, &str); 11] = [
     (0xfe, "APIC error"),
     (0xff, "spurious"),
 ];
+
+/// The name of a CPU quota.
+const QUOTA: &str = "CPU quota";
 
 /// The vector of the local timer.
 const TIMER: u32 = 0xec;
@@ -61,6 +64,8 @@ pub(crate) struct Names {
     threads: BTreeMap<u32, String>,
     /// By process.
     owners: BTreeMap<u32, ThreadOwner>,
+    /// By process; of running ones.
+    units: BTreeMap<u32, Unit>,
 }
 
 impl Names {
@@ -76,6 +81,7 @@ impl Names {
             trace_strings: trace_strings(root, records()),
             threads: full_names(root, records()),
             owners: owners(root, records()),
+            units: units(root, records()),
         }
     }
 
@@ -105,14 +111,28 @@ impl Names {
             }
             Level::Vector => named(CulpritKind::Ipi, vector(record.id)),
             Level::Nmi => named(CulpritKind::Nmi, "NMI".to_owned()),
+            Level::Quota => named(CulpritKind::Quota, QUOTA.to_owned()),
         }
     }
 
     fn thread(&self, record: &Record) -> Culprit {
         let name = self.threads.get(&record.id).cloned();
         let name = name.unwrap_or_else(|| record.name());
-        let owner = self.owners.get(&record.process()).cloned();
-        Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record, owner)) }
+        let thread = Some(self.who(record));
+        Culprit { kind: CulpritKind::Thread, name, thread }
+    }
+
+    fn who(&self, record: &Record) -> Thread {
+        let prio = u32::try_from(record.detail & u64::from(u32::MAX)).unwrap_or(0);
+        let process = record.process();
+        Thread {
+            tid: record.id,
+            pid: process,
+            prio: i32::from_ne_bytes(prio.to_ne_bytes()),
+            owner: self.owners.get(&process).cloned(),
+            unit: self.units.get(&process).cloned(),
+            own: record.mark.is_self,
+        }
     }
 
     fn timer(&self, function: u64, else_called: &str) -> String {
@@ -220,11 +240,19 @@ fn vector(number: u32) -> String {
     known.map_or_else(|| format!("vector {number:#x}"), |(_, name)| (*name).to_owned())
 }
 
-fn who(record: &Record, owner: Option<ThreadOwner>) -> Thread {
-    let prio = u32::try_from(record.detail & u64::from(u32::MAX)).unwrap_or(0);
-    let prio = i32::from_ne_bytes(prio.to_ne_bytes());
-    let own = record.mark.is_self;
-    Thread { tid: record.id, pid: record.process(), prio, owner, own }
+/// The units and containers of running processes (`/proc/PID/cgroup`). Kernel threads have none.
+fn units<'a>(
+    root: &Root,
+    records: impl Iterator<Item = &'a Record>,
+) -> BTreeMap<u32, Unit> {
+    let threads = records.filter(|record| record.level == Level::Thread);
+    let programs = threads.filter(|record| !record.is_idle() && !record.mark.is_kernel);
+    let processes: BTreeSet<u32> = programs.map(Record::process).collect();
+    let unit = |process: u32| {
+        let groups = root.text(&format!("/proc/{process}/cgroup")).ok()?;
+        Some((process, Unit::of_process(&groups)?))
+    };
+    processes.into_iter().filter_map(unit).collect()
 }
 
 #[cfg(test)]
@@ -255,6 +283,7 @@ pub(crate) mod tests {
             trace_strings: text.lines().filter_map(phrase).collect(),
             threads: BTreeMap::new(),
             owners: BTreeMap::new(),
+            units: BTreeMap::new(),
         };
         let culprit = |level, id, detail| {
             let record = Record { detail, ..record(level, id, 1) };

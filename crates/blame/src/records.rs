@@ -1,5 +1,7 @@
 //! The recorded events, CPU by CPU in the order of their ends, and the lost ones.
 
+use std::borrow::Cow;
+
 use recording::StoppedBy;
 use units::{Cpu, Nanos, Span};
 
@@ -66,6 +68,11 @@ impl Record {
     /// Of a thread, its process.
     pub(crate) fn process(&self) -> u32 {
         u32::try_from(self.detail >> 32).unwrap_or(0)
+    }
+
+    /// Whether it is a thread of another process.
+    fn is_other(&self) -> bool {
+        self.level == Level::Thread && !self.mark.is_own && !self.mark.is_self
     }
 
     /// Whether it is the idle task.
@@ -183,6 +190,21 @@ impl Lane {
         self.records.push(record);
     }
 
+    /// The records from the view of the measured threads: other threads have the CPU only while no CPU
+    /// quota keeps the measured ones from running. The time until then belongs to the quota.
+    pub(crate) fn charged(&self) -> Cow<'_, [Record]> {
+        let quotas = self.records.iter().filter(|it| it.level == Level::Quota);
+        let quotas: Vec<(u64, u64)> = quotas.map(|it| (it.start, it.end)).collect();
+        if quotas.is_empty() {
+            return Cow::Borrowed(&self.records);
+        }
+        let records = self.records.iter().flat_map(|record| match record.is_other() {
+            true => without(record, &quotas),
+            false => vec![*record],
+        });
+        Cow::Owned(records.collect())
+    }
+
     /// Stores stolen time; `None`: some was lost.
     pub(crate) fn push_stolen(&mut self, stolen: Option<Stolen>) {
         self.has_lost_steal |= stolen.is_none();
@@ -253,6 +275,21 @@ impl Lane {
             loss.until = until.max(loss.until);
         }
     }
+}
+
+/// The parts of a record outside of these periods, which are in order.
+fn without(record: &Record, periods: &[(u64, u64)]) -> Vec<Record> {
+    let first = periods.partition_point(|(_, until)| *until <= record.start);
+    let within = periods[first..].iter().take_while(|(from, _)| *from < record.end);
+    let mut rest = Vec::new();
+    let mut start = record.start;
+    for (from, until) in within {
+        rest.push(Record { start, end: *from, ..*record });
+        start = *until;
+    }
+    rest.push(Record { start, ..*record });
+    rest.retain(|part| part.start < part.end);
+    rest
 }
 
 /// The runs of a program's threads on CPUs that are not measured, in the order of their ends.
@@ -328,6 +365,41 @@ mod tests {
         }
         lane.forget(&[]);
         assert_eq!((lane.records.len(), losses(&lane)), (3, vec![]));
+    }
+
+    /// Check that a quota replaces other threads, but no interrupt and no measured thread.
+    #[test]
+    fn quota_replaces_threads() {
+        let mut lane = Lane::new(Cpu::new(1));
+        let at = |level, start, end| Record { start, ..record(level, 7, end) };
+        let own = Mark { is_own: true, ..Mark::default() };
+        for record in [
+            at(Level::Thread, 0, 20),
+            at(Level::Thread, 20, 30),
+            Record { mark: own, ..at(Level::Thread, 30, 45) },
+            at(Level::Thread, 45, 90),
+            at(Level::Vector, 15, 25),
+        ] {
+            lane.push(record.level, Some(record));
+        }
+        assert!(matches!(lane.charged(), Cow::Borrowed(all) if all.len() == 5));
+        for (start, end) in [(10, 40), (50, 60), (70, 90)] {
+            lane.push(Level::Quota, Some(at(Level::Quota, start, end)));
+        }
+        let charged = lane.charged();
+        let found = charged.iter().map(|it| (it.level, it.start, it.end));
+        let (thread, quota) = (Level::Thread, Level::Quota);
+        let expected = [
+            (thread, 0, 10),
+            (thread, 30, 45),
+            (thread, 45, 50),
+            (thread, 60, 70),
+            (Level::Vector, 15, 25),
+            (quota, 10, 40),
+            (quota, 50, 60),
+            (quota, 70, 90),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     /// Check the losses of each level: the number of events, and the stored ones between which they

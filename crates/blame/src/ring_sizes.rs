@@ -9,6 +9,7 @@
 //! | softirq | 500,000 | each needs an interrupt or a system call beside its own work |
 //! | handler, vector | 250,000 | an interrupt's entry, exit and two programs take 2 us or more |
 //! | NMI | 31,250 | `kernel.perf_event_max_sample_rate` limits them |
+//! | quota | 15,625 | a period of a CPU quota lasts 1 ms or more |
 //!
 //! At these rates rings remain unread for 131 ms at most. The programs wake the reader when a
 //! quarter of a ring is full, after 33 ms; it then reads a slice, and 20 ms later, since more was
@@ -39,7 +40,8 @@ pub(crate) const RINGS: usize = STEAL + 1;
 
 /// The records of each ring, powers of two. Stolen time has a record for each time that the
 /// hypervisor ran something else: 62,500 /s.
-const DEPTHS: [u32; RINGS] = [1 << 18, 1 << 16, 1 << 15, 1 << 15, 1 << 12, 1 << 13];
+const DEPTHS: [u32; RINGS] =
+    [1 << 18, 1 << 16, 1 << 15, 1 << 15, 1 << 12, 1 << 11, 1 << 13];
 /// Rings are halved at most this often: that of threads then has 16,384 records.
 const HALVED_MAX: u32 = 4;
 /// The memory limit for the rings of all CPUs, as far as `HALVED_MAX` permits.

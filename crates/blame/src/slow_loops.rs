@@ -38,7 +38,8 @@ pub(crate) fn of(series: &JitterSeries) -> Vec<SlowLoop> {
 /// The causes of the jitter of these tests.
 pub(crate) fn blamed(lane: &Lane, names: &Names, loops: &[SlowLoop]) -> Blamed {
     let mut known = Tally::default();
-    let others = lane.records.iter().filter(|record| !is_measuring(record));
+    let records = lane.charged();
+    let others = records.iter().filter(|record| !is_measuring(record));
     let event = |record: &Record| Event {
         span: record.span(),
         culprit: known.count(names.culprit(record)),

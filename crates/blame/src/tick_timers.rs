@@ -7,14 +7,10 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use facts::Facts;
+use facts::{Facts, TimerList};
 
 use crate::names::symbols::{Symbol, each_symbol};
 
-/// The tick's function: before and since Linux 6.8 (`kernel/time/tick-sched.c`). The first existing
-/// one counts: before 6.9 the last one is not a timer's.
-const TICK: [&[u8]; 3] =
-    [b"tick_sched_timer", b"tick_nohz_highres_handler", b"tick_nohz_handler"];
 /// The function of an additional tick at the end of a slice, with the scheduler feature HRTICK
 /// (`kernel/sched/core.c`).
 const HRTICK: &[u8] = b"hrtick";
@@ -38,7 +34,7 @@ pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
 /// The addresses of those functions among the symbols so far.
 #[derive(Default)]
 struct Timers {
-    ticks: [u64; TICK.len()],
+    ticks: [u64; TimerList::TICKS.len()],
     between: u64,
 }
 
@@ -46,7 +42,8 @@ impl Timers {
     /// Handles a symbol. Which of the tick's functions exist is known only after the last one.
     fn take(&mut self, symbol: &Symbol<'_>) -> ControlFlow<()> {
         let name = bare(symbol.name);
-        if let Some(place) = TICK.iter().position(|tick| *tick == name) {
+        let mut ticks = TimerList::TICKS.iter();
+        if let Some(place) = ticks.position(|tick| tick.as_bytes() == name) {
             self.ticks[place] = symbol.address;
         } else if name == HRTICK {
             self.between = symbol.address;

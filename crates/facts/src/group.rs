@@ -11,6 +11,7 @@ pub(crate) mod irq;
 pub(crate) mod kernel;
 pub(crate) mod power;
 pub(crate) mod preempt;
+pub(crate) mod pressure;
 pub(crate) mod sched;
 pub(crate) mod sched_debug;
 pub(crate) mod sched_features;

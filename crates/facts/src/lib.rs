@@ -42,11 +42,13 @@ pub use format::energy::{EnergyZone, energy_zones};
 pub use format::idle::{IdleCount, IdleState, idle_counts, resume_limit_us};
 pub use format::interrupts::{InterruptLine, Interrupts};
 pub use format::pmu::PmuEvent;
+pub use format::pressure::{Stall, Stalls};
 pub use format::schedstat::SchedStat;
 pub use format::softirqs::Softirqs;
 pub use format::task_stat::TaskStat;
 pub use format::throttling::{SlowDowns, current_khz};
 pub use format::timer_list::TimerList;
+pub use format::unit::{Unit, UnitKind};
 pub use group::boot::Boot;
 pub use group::cgroup::Cgroup;
 pub use group::clock::Clock;
@@ -56,6 +58,7 @@ pub use group::irq::Irq;
 pub use group::kernel::{Flavour, Kernel};
 pub use group::power::Power;
 pub use group::preempt::{Chosen, Model, Preempt};
+pub use group::pressure::Pressure;
 pub use group::sched::Sched;
 pub use group::security::Security;
 pub use group::tick::{Tick, TickMode};
@@ -125,6 +128,8 @@ facts! {
     hardware: Hardware,
     /// Control groups.
     cgroup: Cgroup,
+    /// Pressure stall information.
+    pressure: Pressure,
     /// The privileges of this process.
     security: Security,
     /// Tracing.

@@ -237,6 +237,27 @@ fn expected_facts() {
     }
 }
 
+/// Check the quota of a session, how often it was used up, and the pressure of the session and of the
+/// machine; and that a hybrid layout, in which no file of the controller was recorded, has reasons.
+#[test]
+fn quota_and_pressure() {
+    let facts = read("ubuntu-24.04");
+    let session = "/sys/fs/cgroup/user.slice/user-0.slice/session-1.scope";
+    let quota = facts.cgroup.quota.get().unwrap();
+    assert_eq!(quota.cgroup, session);
+    assert_eq!((quota.quota_us, quota.period_us), (150_000, 100_000));
+    assert_eq!(quota.burst_us, Some(20_000));
+    let throttling = facts.cgroup.throttling.get().unwrap();
+    assert_eq!((throttling.times, throttling.periods), (17, 120));
+    assert_eq!((throttling.ns, throttling.burst_ns), (871_204_000, Some(41_000_000)));
+    assert_eq!(facts.pressure.cgroup_cpu.get().unwrap().some.total_us, 1_204_331);
+    assert_eq!(facts.pressure.io.get().unwrap().full.unwrap().total_us, 2_911_854);
+    let hybrid = read("firecracker-6.18");
+    assert_eq!(hybrid.cgroup.layout.get().unwrap(), "hybrid");
+    assert!(hybrid.cgroup.throttling.get().is_none());
+    assert!(hybrid.pressure.cgroup_cpu.get().is_none());
+}
+
 /// Check that no tree has invalid files, and that facts of all kernels are known.
 #[test]
 fn trees_are_valid() {

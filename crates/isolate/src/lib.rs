@@ -46,8 +46,9 @@ pub use thread::{
     AvoidedCpus, allowed, current_cpu, highest_priority, outrank, outrank_thread, pin,
     pin_with_priority, restrict_thread, set_ordinary,
 };
-pub use tick::back::{SoftirqCount, TickReturn, TimerCount, watch_tick_return};
 pub use tick::stop::{Dependency, KeptBy};
+pub use tick::timers::{ExpiredTimer, TimerInterrupts, TimerReason};
+pub use tick::trace::{SoftirqCount, TickTrace, TimerCount, trace_tick};
 pub use tick::{
     NohzOutcome, NohzWait, nohz_cpus, nohz_full, reach_nohz, spin, wait_for_nohz,
 };

@@ -7,8 +7,9 @@
 //! In a *forced* wait, the thread periodically migrates to another CPU and back: the kernel stops
 //! the tick of the idle CPU, and restarts it on return only if it has a reason.
 
-pub(crate) mod back;
 pub(crate) mod stop;
+pub(crate) mod timers;
+pub(crate) mod trace;
 pub(crate) mod tracepoint;
 
 use std::collections::BTreeMap;

@@ -175,7 +175,7 @@ pub(crate) fn of_quota(
 ) -> Vec<Doubt> {
     let throttled = after.iter().filter_map(|now| now.since(before));
     let doubt = |throttled: Throttling| {
-        let Throttling { cgroup, times, ns } = throttled;
+        let Throttling { cgroup, times, ns, .. } = throttled;
         let quota = facts.cgroup.quota.get().filter(|quota| quota.cgroup == cgroup);
         let quota = quota.map_or_else(String::new, |quota| {
             let [quota, period] = [quota.quota_us, quota.period_us];
@@ -184,8 +184,7 @@ pub(crate) fn of_quota(
         let seconds = Nanos::from_nanos(ns).as_secs_f64();
         let text = format!(
             "the cgroup {cgroup} used up its CPU quota{quota} {times} times: its threads \
-             waited {seconds:.3} s for the next period, on all CPUs together; that time is \
-             attributed to other threads and to the idle task"
+             waited {seconds:.3} s for the next period, on all CPUs together"
         );
         Doubt::new(Code::Throttled, text)
     };

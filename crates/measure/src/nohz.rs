@@ -5,8 +5,8 @@
 //! stopped (`isolate::wait_for_nohz`), and ends. In a guest each wait is one phase of the counter,
 //! and the observation by the last thread is the last phase.
 //!
-//! A tick that restarted during the observation is examined in a second one with the kernel's
-//! tracepoints: those change the counts, and are therefore not used in the first.
+//! If timer interrupts remained during the observation, a second one with the kernel's tracepoints
+//! examines them: those change the counts, and are therefore not used in the first.
 //!
 //! What prevents the tick from stopping is visible only through tracing, while it is prevented.
 
@@ -14,10 +14,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use facts::Facts;
-use isolate::{NohzOutcome, NohzWait, TickReturn};
+use isolate::{NohzOutcome, NohzWait, TickTrace};
 use recording::{
-    Code, Doubt, KeptBy, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
-    TimerCount, WaitingThread,
+    Code, Doubt, ExpiredTimer, KeptBy, NohzSeries, NohzSpec, NohzTry, ProcCounts,
+    RemainingTimers, SoftirqCount, TimerCount, TimerInterrupts, TimerKind, TimerReason,
+    WaitingThread,
 };
 use units::{Cpu, CpuSet, Nanos, chain};
 
@@ -33,7 +34,8 @@ use crate::{Error, Kind, check_length, check_priority};
 const NAME: &str = "nohz";
 /// How long a measurement waits for its CPU's tick to stop, and as long again, forced.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// The minimum time for a tick that restarted to do so again.
+/// The minimum time of a traced observation: for a tick that restarted to do so again, and for
+/// interrupts of one per second.
 const AGAIN: Nanos = Nanos::from_secs(5);
 /// The most tries: their times are stored.
 const TRIES_MAX: u64 = 1 << 24;
@@ -56,6 +58,7 @@ pub(crate) fn run(
         others: Vec::new(),
         observed: None,
         back: None,
+        remaining: None,
     };
     for number in 0..spec.tries.unwrap_or(TRIES_MAX) {
         if let (Some(phases), Ok(part)) = (&spec.phases, u32::try_from(number)) {
@@ -110,8 +113,8 @@ pub(crate) fn max_duration(spec: &NohzSpec) -> Nanos {
 struct TryResult {
     entry: NohzOutcome,
     observed: Option<ProcCounts>,
-    /// The trace of a tick that restarted.
-    back: Option<Result<TickReturn, isolate::Error>>,
+    /// The trace of a second observation, if timer interrupts remained.
+    trace: Option<Result<TickTrace, isolate::Error>>,
 }
 
 impl TryResult {
@@ -138,12 +141,12 @@ impl TryResult {
         };
         let stays = entry.entered && !spec.observe_ns.is_zero();
         let observed = stays.then(|| stay(spec, facts, stop));
-        let is_back = observed.as_ref().is_some_and(NohzSeries::is_back);
+        let remaining = observed.as_ref().map_or(0, NohzSeries::timer_interrupts);
         let again = NohzWait { limit, forced, confirmed: true, stop: Some(stop) };
-        let max_duration = spec.observe_ns.max(AGAIN);
-        let back = is_back
-            .then(|| isolate::watch_tick_return(&again, max_duration, &others, facts));
-        Ok(Self { entry, observed, back })
+        let duration = spec.observe_ns.max(AGAIN);
+        let trace = (remaining > 0)
+            .then(|| isolate::trace_tick(&again, duration, &others, facts));
+        Ok(Self { entry, observed, trace })
     }
 
     /// Adds it to the series; whether the tick stopped.
@@ -152,13 +155,19 @@ impl TryResult {
         series.others = others.iter().map(other).collect();
         series.tries.push(NohzTry { entered, wait_ns: waited, left });
         series.observed = self.observed.or(series.observed.take());
-        let kept_by = match self.back {
-            None => kept_by,
-            Some(Err(why)) => Err(why),
-            Some(Ok(back)) => {
-                series.back = Some(recorded_return(&back));
-                Ok(back.kept_by)
+        let is_back = series.observed.as_ref().is_some_and(NohzSeries::is_back);
+        let kept_by = match self.trace {
+            Some(Ok(trace)) => {
+                series.remaining = Some(recorded_timers(&trace));
+                if is_back {
+                    series.back = Some(recorded_return(&trace));
+                    Ok(trace.kept_by)
+                } else {
+                    kept_by
+                }
             }
+            Some(Err(why)) if is_back => Err(why),
+            Some(Err(_)) | None => kept_by,
         };
         series.kept_by = match kept_by {
             Ok(seen) => Some(seen.into_iter().map(recorded_dependency).collect()),
@@ -204,7 +213,7 @@ fn other(thread: &isolate::WaitingThread) -> WaitingThread {
     }
 }
 
-fn recorded_return(back: &TickReturn) -> recording::TickReturn {
+fn recorded_return(back: &TickTrace) -> recording::TickReturn {
     let timer = |timer: &isolate::TimerCount| TimerCount {
         function: timer.function.clone(),
         times: timer.times,
@@ -222,6 +231,35 @@ fn recorded_return(back: &TickReturn) -> recording::TickReturn {
         timers: back.timers.iter().map(timer).collect(),
         hrtimers: back.hrtimers.iter().map(timer).collect(),
         waiting: back.waiting.iter().map(other).collect(),
+    }
+}
+
+fn recorded_timers(trace: &TickTrace) -> RemainingTimers {
+    let interrupts = |one: &isolate::TimerInterrupts| TimerInterrupts {
+        timers: one.timers.iter().map(expired_timer).collect(),
+        times: one.times,
+    };
+    RemainingTimers {
+        span_ns: trace.span,
+        count: trace.ticks,
+        interrupts: trace.interrupts.iter().map(interrupts).collect(),
+        lost: trace.lost,
+    }
+}
+
+fn expired_timer(timer: &isolate::ExpiredTimer) -> ExpiredTimer {
+    let reason = |reason: &isolate::TimerReason| match reason.clone() {
+        isolate::TimerReason::Work(function) => TimerReason::Work(function),
+        isolate::TimerReason::Thread { tid, name } => TimerReason::Thread { tid, name },
+        isolate::TimerReason::FairServer => TimerReason::FairServer,
+        isolate::TimerReason::Dependency(dependency) => {
+            TimerReason::Dependency(dependency.to_string())
+        }
+    };
+    ExpiredTimer {
+        kind: if timer.is_of_wheel { TimerKind::Timer } else { TimerKind::Hrtimer },
+        function: timer.function.clone(),
+        reason: timer.reason.as_ref().map(reason),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The causes of gaps: the events that gaps are attributed to, and the share of each.
 
 use crate::tuple::tuple_form;
+use facts::Unit;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Span};
 
@@ -52,6 +53,8 @@ pub enum CulpritKind {
     Nmi,
     /// Another thread.
     Thread,
+    /// The CPU quota of a cgroup: the measured thread could not run before its next period.
+    Quota,
     /// Time that the hypervisor took.
     Steal,
     /// Firmware, in a system management interrupt.
@@ -70,7 +73,8 @@ impl CulpritKind {
             | Self::Irq
             | Self::Softirq
             | Self::Nmi
-            | Self::Thread => true,
+            | Self::Thread
+            | Self::Quota => true,
             Self::Steal | Self::Firmware | Self::Unexplained => false,
         }
     }
@@ -88,6 +92,10 @@ pub struct Thread {
     /// Its owner; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ThreadOwner>,
+    /// The unit of systemd or the container of its process; `None` if it belongs to none, or if that is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
     /// Whether it belongs to the process that measured, by the process's ID: its time is a cost of
     /// the measurement. Older files do not say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -261,8 +269,10 @@ mod tests {
     /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
-        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None, own: false };
-        let own = Thread { own: true, ..thread.clone() };
+        let unit = facts::Unit::of_path("/system.slice/a.service");
+        let thread =
+            Thread { tid: 40, pid: 40, prio: 120, owner: None, unit, own: false };
+        let own = Thread { own: true, unit: None, ..thread.clone() };
         let culprit =
             |kind, name: &str, thread| Culprit { kind, name: name.into(), thread };
         let (ns, inside_ns) = (Nanos::from_nanos(900), Nanos::from_nanos(700));
@@ -292,7 +302,8 @@ mod tests {
         let expected = serde_json::json!({
             "culprits": [
                 {"kind": "thread", "name": "kworker/1:1",
-                    "thread": {"tid": 40, "pid": 40, "prio": 120}},
+                    "thread": {"tid": 40, "pid": 40, "prio": 120,
+                        "unit": {"kind": "systemd", "name": "a.service"}}},
                 {"kind": "unexplained", "name": "unexplained"},
                 {"kind": "thread", "name": "noisefloor",
                     "thread": {"tid": 40, "pid": 40, "prio": 120, "own": true}},

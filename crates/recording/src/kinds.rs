@@ -37,8 +37,8 @@ pub use latency::{
     CpuLatency, IdleUse, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup,
 };
 pub use nohz::{
-    KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
-    WaitingThread,
+    ExpiredTimer, KeptBy, NohzSeries, NohzSpec, NohzTry, RemainingTimers, SoftirqCount,
+    TickReturn, TimerCount, TimerInterrupts, TimerKind, TimerReason, WaitingThread,
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
 pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, WorkUnit};

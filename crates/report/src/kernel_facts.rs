@@ -69,6 +69,7 @@ fn title(group: &'static str) -> &'static str {
         "power" => "Power",
         "hardware" => "Below the kernel: firmware, heat, frequency",
         "cgroup" => "Control group of this process",
+        "pressure" => "Pressure: tasks that wait",
         "security" => "Privileges of this process",
         "tracing" => "Tracing",
         "boot" => "Boot parameters",

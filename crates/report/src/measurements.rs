@@ -41,7 +41,10 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         Body::Check { spec, series } => {
             check::check(recording, spec, series, own!(Check))
         }
-        Body::Noise { spec, series } => noise::noise(spec, series, own!(Noise)),
+        Body::Noise { spec, series } => {
+            let timers = noise::timers::timers(own!(Noise), facts);
+            noise::noise(spec, series, own!(Noise)).add(timers)
+        }
         Body::Calls { series, .. } => calls::calls(series, own!(Calls)),
         Body::Latency { spec, series } => {
             latency::latency(facts, spec, series.source, own!(Latency))

@@ -103,9 +103,11 @@ pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::read::{cell_metrics, metrics};
 pub use metrics::{cell_metric_keys, definition, definitions};
+pub use nohz::remaining::{RemainingCause, RemainingSummary};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::by_cpu::NoiseByCpu;
+pub use noise::by_unit::UnitGroup;
 pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
 pub use noise::firmware::FirmwareSummary;
@@ -117,6 +119,7 @@ pub use noise::own::OwnCost;
 pub use noise::period::Period;
 pub use noise::sources::NoiseSource;
 pub use noise::steal::{StealSummary, StolenTime};
+pub use noise::timers::TimerRate;
 pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };

@@ -5,9 +5,11 @@ use serde::Serialize;
 use stats::{Distribution, Waits, quantile};
 use units::{Cpu, Nanos};
 
+use crate::nohz::remaining::RemainingSummary;
 use crate::nohz::tick_back::TickReturnSummary;
 use crate::proc_counts::ProcSummary;
 
+pub(crate) mod remaining;
 pub(crate) mod tick_back;
 
 /// The result of `nohz test`.
@@ -31,6 +33,9 @@ pub struct NohzTestSummary {
     pub others: Vec<WaitingThread>,
     /// The counters of `/proc` while the stopped tick was observed.
     pub observed: Option<ProcSummary>,
+    /// The timer interrupts of a second observation, by the timers that expired in them; null if
+    /// none remained in the first, or if they could not be traced.
+    pub remaining: Option<RemainingSummary>,
     /// Whether the tick restarted then; null if it was not observed.
     pub came_back: Option<bool>,
     /// Why it restarted; null if it did not, or if the cause could not be traced.
@@ -85,6 +90,7 @@ impl NohzTestSummary {
             kept_by: kept_by(series),
             others: series.others.clone(),
             observed: series.observed.as_ref().map(ProcSummary::of),
+            remaining: series.remaining.as_ref().map(RemainingSummary::of),
             came_back: series.came_back(),
             brought_back: series
                 .back
@@ -156,6 +162,7 @@ mod tests {
             }],
             observed: None,
             back: None,
+            remaining: None,
         }
     }
 
@@ -168,7 +175,7 @@ mod tests {
             "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
             "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
-            "observed": null, "came_back": null, "brought_back": null,
+            "observed": null, "remaining": null, "came_back": null, "brought_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let tries = [(true, 500), (true, 900), (true, 300), (true, 600)];

@@ -14,9 +14,11 @@ use crate::noise::firmware::FirmwareSummary;
 use crate::noise::free::Risk;
 use crate::noise::own::OwnCost;
 use crate::noise::steal::{StealSummary, StolenTime};
+use crate::noise::timers::TimerRate;
 use crate::proc_counts::ProcSummary;
 
 pub(crate) mod by_cpu;
+pub(crate) mod by_unit;
 pub(crate) mod culprits;
 pub(crate) mod eventless;
 pub(crate) mod firmware;
@@ -29,6 +31,7 @@ pub(crate) mod own;
 pub(crate) mod period;
 pub(crate) mod sources;
 pub(crate) mod steal;
+pub(crate) mod timers;
 pub(crate) mod verdict;
 
 /// The job lengths of the reported risks, in rising order.
@@ -73,6 +76,8 @@ pub struct CpuNoiseSummary {
     pub steal: Option<StealSummary>,
     /// The firmware's time; null if unknown.
     pub firmware: Option<FirmwareSummary>,
+    /// The timer interrupts; null if events were not traced.
+    pub timers: Option<Vec<TimerRate>>,
     /// The counters of `/proc` during the measurement.
     pub proc: ProcSummary,
 }
@@ -156,6 +161,7 @@ impl CpuNoiseSummary {
             firmware: firmware.map(|firmware| FirmwareSummary::of(firmware, &culprits)),
             own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
             culprits,
+            timers: blamed.map(|blamed| TimerRate::of(blamed, input.elapsed_ns)),
             proc: ProcSummary::of(&input.proc),
         }
     }
@@ -229,6 +235,7 @@ mod tests {
                 "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
                 "max_ns": 2_999_800, "period": null}],
             "own": null, "eventless": null, "steal": null, "firmware": null,
+            "timers": null,
             "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });

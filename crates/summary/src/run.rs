@@ -200,9 +200,10 @@ fn longest(spec: &RunSpec, found: &Interruptions) -> Vec<Interruption> {
     gaps.into_iter().map(interruption).collect()
 }
 
-/// Without the owner of a thread, which is part of the list of all culprits.
+/// Without the owner and the unit of a thread, which are part of the list of all culprits.
 fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
-    let thread = culprit.thread.clone().map(|thread| Thread { owner: None, ..thread });
+    let thread = culprit.thread.clone();
+    let thread = thread.map(|thread| Thread { owner: None, unit: None, ..thread });
     Part { kind: culprit.kind, name: culprit.name.clone(), thread, ns: share.ns }
 }
 
@@ -218,7 +219,8 @@ mod tests {
     }
 
     fn share(gap: usize, kind: CulpritKind, name: &str, ns: u64) -> (Culprit, Share) {
-        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None, own: false };
+        let thread =
+            Thread { tid: 40, pid: 40, prio: 120, owner: None, unit: None, own: false };
         let thread = (kind == CulpritKind::Thread).then_some(thread);
         let (culprit, share) = example::share(gap, kind, name, thread, ns);
         (culprit, Share { entry_ns: None, ..share })

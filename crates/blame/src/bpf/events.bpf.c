@@ -19,6 +19,7 @@ enum level {
 	HANDLER,
 	VECTOR,
 	NMI,
+	QUOTA, /* no level, either: a measured thread's CPU quota is used up */
 	STEAL, /* no level: the hypervisor's clock, which is read and does not interrupt */
 	RINGS,
 };
@@ -34,6 +35,7 @@ struct lane {
 	__u64 looked; /* the time of the last reading of stolen time */
 	__u64 clock; /* and the run queue's clock then */
 	__u64 spinner; /* classic.h: the thread that spun last */
+	struct cfs_rq *limited; /* of the measured thread that ran last, if a CPU quota applies to it */
 };
 
 struct record {
@@ -234,6 +236,87 @@ static __always_inline void read_steal(void *context, struct lane *lane, __u32 p
 	lane->looked = now;
 }
 
+/* How the running task is read. Since 5.11 programs can read it directly, without a helper
+ * (`bpf_get_current_task_btf`). Before, they get its address, and a helper copies each
+ * field. */
+enum access {
+	DIRECT,
+	COPIED,
+};
+
+#define RUNNING(access, task, field)                                                       \
+	((access) == DIRECT ? (task)->field : BPF_CORE_READ(task, field))
+
+/* Whether the kernel has CPU quotas (CONFIG_CFS_BANDWIDTH). */
+static __always_inline int has_quotas(void)
+{
+	return bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	       bpf_core_field_exists(struct cfs_rq, tg) &&
+	       bpf_core_field_exists(struct cfs_rq, throttle_count) &&
+	       bpf_core_field_exists(struct cfs_bandwidth, hierarchical_quota);
+}
+
+/* The thread's queue on this CPU, if the CPU quota of its group or of an ancestor applies to it: it
+ * applies to no real-time thread. */
+static __always_inline struct cfs_rq *limited_queue(struct task_struct *thread, enum access access)
+{
+	__s64 quota;
+
+	if (!has_quotas() || RUNNING(access, thread, prio) < MAX_RT_PRIO)
+		return 0;
+	quota = access == DIRECT ?
+			thread->se.cfs_rq->tg->cfs_bandwidth.hierarchical_quota :
+			BPF_CORE_READ(thread, se.cfs_rq, tg, cfs_bandwidth.hierarchical_quota);
+	if (quota == NO_QUOTA)
+		return 0;
+	return access == DIRECT ? thread->se.cfs_rq : BPF_CORE_READ(thread, se.cfs_rq);
+}
+
+/* Since 6.18, the threads of a throttled queue remain in it until they return to user mode. */
+static __always_inline int throttles_threads(void)
+{
+	return bpf_core_field_exists(struct task_struct, throttled);
+}
+
+/* Whether the quota keeps a thread that leaves the CPU from running. */
+static __always_inline int is_throttled(struct task_struct *leaving, enum access access)
+{
+	return !throttles_threads() || RUNNING(access, leaving, throttled);
+}
+
+/* Records how long the queue of the measured thread is throttled, from a time when it `may_begin`. The
+ * scheduler throttles a queue when a thread of it leaves the CPU, and unthrottles it in the interrupt of
+ * the period's timer, or in one that another CPU sends (before 6.3 without one). */
+static __always_inline void read_quota(void *context, struct lane *lane, __u32 place, __u64 now,
+				       int may_begin)
+{
+	struct slot *slot = &lane->slots[QUOTA];
+	struct cfs_rq *limited = lane->limited;
+	int throttled = 0;
+
+	if (!has_quotas() || (!limited && !slot->start))
+		return;
+	if (limited)
+		throttled = BPF_CORE_READ(limited, throttle_count);
+	if (throttled && !slot->start && may_begin) {
+		slot->start = now;
+	} else if (!throttled && slot->start) {
+		write(context, slot, place, QUOTA, 0, slot->start, now, 0);
+		slot->start = 0;
+	}
+}
+
+/* The same at the end of an interrupt. It tells nothing about a thread that runs. */
+static __always_inline void read_quota_of_waiting(void *context, struct lane *lane, __u32 place,
+						  __u64 now)
+{
+	if (!has_quotas() || !lane->limited)
+		return;
+	if (has_task && bpf_get_current_task_btf()->se.cfs_rq == lane->limited)
+		return;
+	read_quota(context, lane, place, now, !throttles_threads());
+}
+
 static __always_inline int begin(void *context, __u32 level)
 {
 	__u32 place = place_here();
@@ -268,6 +351,9 @@ static __always_inline int end(void *context, __u32 level, __u64 id)
 	write(context, slot, place, level, id, start, now, slot->detail);
 	if (level == VECTOR)
 		read_steal(context, lane, place, now);
+	/* The timers of arm64 are devices. */
+	if (level == VECTOR || level == HANDLER)
+		read_quota_of_waiting(context, lane, place, now);
 	return 0;
 }
 
@@ -372,17 +458,6 @@ static __always_inline int is_spinners(const char *name)
 	       name[4] == '/';
 }
 
-/* How the running task is read. Since 5.11 programs can read it directly, without a helper
- * (`bpf_get_current_task_btf`). Before, they get its address, and a helper copies each
- * field. */
-enum access {
-	DIRECT,
-	COPIED,
-};
-
-#define RUNNING(access, task, field)                                                       \
-	((access) == DIRECT ? (task)->field : BPF_CORE_READ(task, field))
-
 static __always_inline int will_spin(struct task_struct *next)
 {
 	char name[8];
@@ -400,6 +475,37 @@ static __always_inline int spins(struct task_struct *running, enum access access
 	return running->tgid == own_process && is_spinners(running->comm);
 }
 
+/* A thread that measures: a spinner, or that of `latency` or `jitter`, which have these names. */
+static __always_inline int measures(struct task_struct *running, enum access access)
+{
+	char name[8];
+
+	if (RUNNING(access, running, tgid) != own_process)
+		return 0;
+	BPF_CORE_READ_INTO(&name, running, comm);
+	return is_spinners(name) ||
+	       (name[0] == 'l' && name[1] == 'a' && name[2] == 't' && name[3] == 'e' &&
+		name[4] == '/') ||
+	       (name[0] == 'j' && name[1] == 'i' && name[2] == 't' && name[3] == 't' &&
+		name[4] == 'e' && name[5] == 'r' && !name[6]);
+}
+
+/* Reads the quota of a measured thread that leaves the CPU, or of the one that did so last. */
+static __always_inline void read_quota_at_switch(void *context, struct lane *lane, __u32 place,
+						 struct task_struct *leaving, enum access access,
+						 __u64 mark, __u64 now)
+{
+	int may_begin = !throttles_threads();
+
+	if (mark & DEAD) {
+		lane->limited = 0;
+	} else if (mark & OWN || measures(leaving, access)) {
+		lane->limited = limited_queue(leaving, access);
+		may_begin = is_throttled(leaving, access);
+	}
+	read_quota(context, lane, place, now, may_begin);
+}
+
 /* The running thread leaves the CPU to another, which may be a spinner. */
 static __always_inline int leave(void *context, struct lane *lane, __u32 place,
 				 struct task_struct *running, enum access access,
@@ -413,6 +519,7 @@ static __always_inline int leave(void *context, struct lane *lane, __u32 place,
 	__u32 key, process;
 
 	read_steal(context, lane, place, now);
+	read_quota_at_switch(context, lane, place, running, access, mark, now);
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after the switch to it was not recognised then. */
 	if (!start || spins(running, access))

@@ -19,6 +19,11 @@ typedef __u32 __wsum;
 
 /* A kernel thread: include/linux/sched.h. */
 #define PF_KTHREAD 0x00200000
+/* The kernel's internal priorities of real-time threads are below this one:
+ * include/linux/sched/prio.h. */
+#define MAX_RT_PRIO 100
+/* Neither a group nor an ancestor of it has a CPU quota: RUNTIME_INF in kernel/sched/sched.h. */
+#define NO_QUOTA (-1LL)
 
 /* The states of a thread that leaves the CPU, as tracepoints pass them: the same file. */
 #define TASK_INTERRUPTIBLE 0x0001
@@ -44,9 +49,20 @@ struct rq {
 	__u64 prev_steal_time_rq; /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
+struct cfs_bandwidth {
+	__s64 hierarchical_quota; /* the smallest of a group and its ancestors; 0: not known yet */
+};
+
+/* The threads of a cgroup. */
+struct task_group {
+	struct cfs_bandwidth cfs_bandwidth; /* CONFIG_CFS_BANDWIDTH */
+};
+
+/* Those on one CPU. */
 struct cfs_rq {
 	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED */
-	int throttle_count; /* CONFIG_CFS_BANDWIDTH: of it and its parents */
+	struct task_group *tg; /* the same */
+	int throttle_count; /* CONFIG_CFS_BANDWIDTH: how many of it and its ancestors are throttled */
 };
 
 struct sched_entity {

@@ -59,6 +59,7 @@ struct Lane {
     looked: u64,
     clock: u64,
     spinner: u64,
+    limited: u64,
 }
 
 /// As in `events.bpf.c`.
@@ -213,7 +214,11 @@ impl Rings {
                 let place = self.sizes.within(ring, number);
                 self.comms.read(lane * self.sizes.depth(ring) + place)?.name
             }
-            Level::Softirq | Level::Handler | Level::Vector | Level::Nmi => [0; 16],
+            Level::Softirq
+            | Level::Handler
+            | Level::Vector
+            | Level::Nmi
+            | Level::Quota => [0; 16],
         };
         record.event(level, comm)
     }
@@ -241,10 +246,14 @@ mod tests {
     #[test]
     fn layouts() {
         check_layout!(OBJECT, "slot", Slot { start, detail, head });
-        check_layout!(OBJECT, "lane", super::Lane { slots, looked, clock, spinner });
+        check_layout!(
+            OBJECT,
+            "lane",
+            super::Lane { slots, looked, clock, spinner, limited }
+        );
         check_layout!(OBJECT, "record", Record { start, end, detail, id });
         check_layout!(OBJECT, "comm", Comm { name });
-        assert_eq!(size_of::<super::Lane>(), RINGS * size_of::<Slot>() + 24);
+        assert_eq!(size_of::<super::Lane>(), RINGS * size_of::<Slot>() + 32);
     }
 
     /// Two threads yield that CPU to each other as fast as they can. They are real-time threads: on

@@ -22,7 +22,8 @@ pub(crate) enum NohzCommand {
     ///
     /// A real-time thread runs alone on the CPU and waits until the kernel has stopped the tick,
     /// according to /proc/timer_list and to the interrupts counted. If the tick does not stop, the
-    /// report says what prevents it. Exit code 0: it stopped; 1: it did not; 3: not supported on
+    /// report says what prevents it; if timer interrupts remain, which timers expire in them (root,
+    /// or CAP_PERFMON). Exit code 0: it stopped; 1: it did not; 3: not supported on
     /// this machine, and what is missing.
     #[command(after_help = "\
 Examples:

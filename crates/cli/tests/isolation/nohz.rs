@@ -141,6 +141,56 @@ fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     first.clone()
 }
 
+/// Check that a timer of another program that was armed on that CPU is named, with the program, once
+/// the tick has stopped, and that the causes of all timer interrupts add up.
+#[test]
+fn what_remains_is_named() {
+    let Some(cpu) = nohz_full("what_remains_is_named") else { return };
+    let _alone = alone();
+    arm_timer(cpu.parse().unwrap());
+    let args = ["nohz", "test", "-a", &cpu, "--fifo", "0", "--observe", "3", "--json"];
+    let told = output(&args);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let remaining = &json(&told.stdout)["summary"]["remaining"];
+    let causes = remaining["causes"].as_array().unwrap();
+    let count = |cause: &Value| cause["count"].as_u64().unwrap();
+    let is_timer = |timer: &Value| {
+        timer["function"] == "posix_timer_fn"
+            && timer["reason"]["thread"]["tid"] == std::process::id()
+    };
+    let has_timer =
+        |cause: &&Value| cause["timers"].as_array().unwrap().iter().any(is_timer);
+    let expired: u64 = causes.iter().filter(has_timer).map(count).sum();
+    // Five seconds, in steps of 200 ms.
+    assert!((24..=26).contains(&expired), "{remaining}");
+    let explained: u64 = causes.iter().map(count).sum();
+    let unexplained = remaining["unexplained"].as_u64().unwrap();
+    assert_eq!(remaining["count"], explained + unexplained, "{remaining}");
+}
+
+/// Arms a timer on that CPU that sends this process an ignored signal every 200 ms: the kernel
+/// restarts it where it expires.
+fn arm_timer(cpu: Cpu) {
+    let every = libc::timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+    let times = libc::itimerspec { it_interval: every, it_value: every };
+    std::thread::spawn(move || {
+        isolate::pin(cpu).unwrap();
+        // SAFETY: a zeroed `sigevent` is valid; the pointers are valid during the calls.
+        let armed = unsafe {
+            libc::signal(libc::SIGUSR2, libc::SIG_IGN);
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_SIGNAL;
+            event.sigev_signo = libc::SIGUSR2;
+            let mut timer = std::mem::zeroed();
+            libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer);
+            libc::timer_settime(timer, 0, &raw const times, std::ptr::null_mut())
+        };
+        assert_eq!(armed, 0, "{}", std::io::Error::last_os_error());
+    })
+    .join()
+    .unwrap();
+}
+
 /// Waits until the tick of that CPU has been stopped while the measuring thread there used half
 /// a second in user space: the confirmation that it has stopped takes five ticks, so the
 /// observation has begun.

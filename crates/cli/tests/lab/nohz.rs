@@ -1,5 +1,6 @@
 //! `nohz-entry` on real kernels: the tick stops, on those for real time, too, and the counts of
-//! the guest and of the counter agree.
+//! the guest and of the counter agree. What restarts the tick is named, and so are the timers of the
+//! interrupts that remain.
 
 use serde_json::Value;
 
@@ -88,4 +89,64 @@ fn brought_back() {
     assert_eq!(with["came_back"], true, "{with}");
     let cause = &with["brought_back"]["causes"][0];
     assert_eq!((&cause["kind"], &cause["name"]), (&"dependency".into(), &"SCHED".into()));
+}
+
+/// An ordinary thread, for which a fair server (since 6.12) keeps about one timer interrupt per
+/// second, and the same with the watchdog for soft lockups on its CPU.
+const REMAINING: &str = "name = \"remaining\"\n\
+    kernels = [\"debian:6.1-cloud\", \"debian:6.12-cloud\"]\n\
+    phases = 1\n[machine]\ncpus = 2\ncpu = \"max,-rdrand,-rdseed\"\n\
+    [[boot]]\nappend = \"nohz_full=1 isolcpus=1 rcu_nocbs=1\"\n\
+    [[setting]]\nname = \"default\"\n\
+    write = { \"/proc/sys/kernel/sched_rt_runtime_us\" = \"-1\" }\n\
+    [[setting]]\nname = \"watchdog\"\n\
+    write = { \"/proc/sys/kernel/watchdog_cpumask\" = \"0-1\", \
+    \"/proc/sys/kernel/watchdog_thresh\" = \"1\" }\n\
+    [[workload]]\nname = \"other\"\n\
+    nohz = { cpu = 1, limit = \"5s\", observe = \"3s\" }\n";
+
+/// The number of traced interrupts in which a timer with this function expired, armed for this
+/// reason; `Null`: for any.
+fn interrupts_by(remaining: &Value, function: &str, reason: &Value) -> u64 {
+    let is_one = |timer: &Value| {
+        timer["function"] == function && (reason.is_null() || timer["reason"] == *reason)
+    };
+    let has_one = |cause: &&Value| cause["timers"].as_array().unwrap().iter().any(is_one);
+    let causes = remaining["causes"].as_array().unwrap().iter().filter(has_one);
+    causes.map(|cause| cause["count"].as_u64().unwrap()).sum()
+}
+
+/// Check that each remaining timer interrupt has the timers that expired in it, by name, and that
+/// their counts add up to that of `/proc/interrupts`: the fair server of 6.12, although its own timer
+/// expires on another CPU, the watchdog of both kernels, which expires every 400 ms, and the delayed
+/// work of `vmstat` on 6.1, which follows it.
+#[test]
+fn remaining_timers() {
+    let Some(site) = Site::new() else { return };
+    let cells = site.cells(&[&site.file("remaining.toml", REMAINING)], 0);
+    let remaining = |kernel: &str, name: &str| {
+        let is_it = |cell: &&Value| cell["asked"] == kernel && cell["name"] == name;
+        let summary = &cells.iter().find(is_it).unwrap()["summary"];
+        assert_eq!(summary["entered"], true, "{summary}");
+        summary["remaining"].clone()
+    };
+    assert_eq!(remaining(OLD, "default other"), Value::Null);
+    let server = remaining(NEW, "default other");
+    let restarts = interrupts_by(&server, "tick_nohz_handler", &"fair_server".into());
+    assert!((3..=6).contains(&restarts), "5 s: {server}");
+    assert_eq!(server["count"], restarts, "{server}");
+    let [old, new] = [OLD, NEW].map(|kernel| remaining(kernel, "watchdog other"));
+    for remaining in [&server, &old, &new] {
+        let causes = remaining["causes"].as_array().unwrap().iter();
+        let explained: u64 = causes.map(|cause| cause["count"].as_u64().unwrap()).sum();
+        assert_eq!(remaining["count"], explained, "{remaining}");
+        assert_eq!(remaining["unexplained"], 0, "{remaining}");
+        assert_eq!(remaining["lost"], 0, "{remaining}");
+    }
+    let work = serde_json::json!({"work": "vmstat_update"});
+    assert!(interrupts_by(&old, "delayed_work_timer_fn", &work) > 0, "{old}");
+    for remaining in [old, new] {
+        let expired = interrupts_by(&remaining, "watchdog_timer_fn", &Value::Null);
+        assert!((11..=14).contains(&expired), "5 s: {remaining}");
+    }
 }

@@ -211,6 +211,64 @@ fn loses_nothing_under_load() {
     assert!(threads.count() > 10, "{culprits:?}");
 }
 
+/// A cgroup of version 2 with the name of a service; removed when it is dropped.
+struct Service(std::path::PathBuf);
+
+impl Service {
+    fn start(name: &str) -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+        let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let mount = lines.find(|words| words[2] == "cgroup2")?[1].to_owned();
+        let folder = Path::new(&mount).join(name);
+        std::fs::create_dir(&folder).ok()?;
+        Some(Self(folder))
+    }
+
+    fn with(&self, child: &std::process::Child) {
+        std::fs::write(self.0.join("cgroup.procs"), child.id().to_string()).unwrap();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Check that a program that runs in the cgroup of a service is attributed to it, and that a hostile name
+/// of one is escaped in the report.
+#[test]
+fn units_of_programs() {
+    let _turn = turn();
+    if !can_watch("units_of_programs") {
+        return;
+    }
+    let cpu = first_cpu();
+    let name = format!("noisefloor-test-{}\u{1b}[2J\u{202e}.service", std::process::id());
+    let Some(service) = Service::start(&name) else {
+        return println!("skipped: units_of_programs: no cgroup v2 can be changed");
+    };
+    let neighbour = Busy::on(&cpu, 1, SPIN);
+    service.with(&neighbour.0[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("check.json").to_str().unwrap().to_owned();
+    let args = ["check", "-c", &cpu, "--rest", "1s", "-d", "1s", "-q", "-o", &file];
+    run(&args);
+    drop(neighbour);
+    drop(service);
+    let object = json(&["report", &file, "--json"]);
+    let groups = object["summary"]["verdict"]["split"]["groups"].as_array().unwrap();
+    let found =
+        groups.iter().find(|group| group["name"] == "sh" && group["unit"].is_object());
+    let unit = &found.unwrap_or_else(|| panic!("{groups:?}"))["unit"];
+    assert_eq!(unit["kind"], "systemd", "{unit}");
+    for full in [&[][..], &["--full"]] {
+        let report = text(&run(&[&["report", &file], full].concat()).stdout);
+        assert!(report.contains("noisefloor-test-"), "{report}");
+        assert!(!report.contains(['\u{1b}', '\u{202e}']), "{report}");
+    }
+}
+
 /// Check that the verdict of `check` names a program that uses the measured CPU, and calls the
 /// machine busy.
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::culprits::can_watch;
 use crate::outranking::{NAME, Outranking};
-use crate::tool::{first_cpu, run, signal, spawn, text, turn};
+use crate::tool::{first_cpu, run, signal, spawn, text, tool, turn};
 
 /// The limit: others delay a real-time task by less, and [`Outranking`] by more.
 const LIMIT: &str = "1500us";
@@ -91,6 +91,30 @@ fn a_moment_has_a_name() {
         assert!(slices.iter().any(|slice| slice["name"] == NAME), "{slices:?}");
         fs::remove_file(&object).unwrap();
     }
+}
+
+/// Check that the name of a thread is neither run by the shell nor in the command's environment.
+#[test]
+fn names_are_no_commands() {
+    let (_turn, test) = (turn(), "names_are_no_commands");
+    let cpu = first_cpu();
+    let name = "$(>it)`>it`'\"\n;";
+    if !can_watch(test) {
+        return;
+    }
+    let Some(_outranking) = Outranking::start_as(name, test, &cpu) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let command = "cat >moment; env >variables";
+    let limit = ["--stop-above", LIMIT, "--on-stop", command];
+    let args = ["noise", "--fifo", "80", "-d", "1h", "-c", &cpu];
+    let output = tool(&with(&args, &limit)).current_dir(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let moment = read(&dir.path().join("moment"));
+    let causes = moment["causes"].as_array().unwrap();
+    assert!(causes.iter().any(|cause| cause["name"] == name), "{moment}");
+    let variables = fs::read_to_string(dir.path().join("variables")).unwrap();
+    assert!(!variables.contains(">it"), "{variables}");
+    assert!(!dir.path().join("it").exists());
 }
 
 /// Check that with `--keep` the measurement goes on, and that the worst moments are in JSON, in order,

@@ -24,6 +24,11 @@ pub(crate) struct Outranking {
 impl Outranking {
     /// Starts it on that CPU; `None`, with a line of output, if its priority is not permitted.
     pub(crate) fn start(test: &str, cpu: &str) -> Option<Self> {
+        Self::start_as(NAME, test, cpu)
+    }
+
+    /// The same with another name.
+    pub(crate) fn start_as(name: &str, test: &str, cpu: &str) -> Option<Self> {
         let (stop, cpu) =
             (Arc::new(AtomicBool::new(false)), Cpu::new(cpu.parse().unwrap()));
         let (is_permitted, started) = channel();
@@ -42,7 +47,7 @@ impl Outranking {
                 sleep(IDLE);
             }
         };
-        let named = std::thread::Builder::new().name(NAME.to_owned());
+        let named = std::thread::Builder::new().name(name.to_owned());
         let thread = Some(named.spawn(work).unwrap());
         let outranking = Self { stop, thread, busy };
         if started.recv().unwrap() {

@@ -36,14 +36,20 @@ pub struct CpuQuota {
 }
 
 /// How often a cgroup was throttled since it was created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttling {
     /// Its directory.
     pub cgroup: String,
+    /// The number of periods in which it used CPU time.
+    pub periods: u64,
     /// The number of periods in which the quota was used up.
     pub times: u64,
     /// How long its threads waited for the next period, in nanoseconds: of each CPU for itself.
     pub ns: u64,
+    /// The number of periods in which it used unused time of earlier ones; `None` before 5.14.
+    pub bursts: Option<u64>,
+    /// That time, in nanoseconds.
+    pub burst_ns: Option<u64>,
 }
 
 impl CpuQuota {
@@ -95,18 +101,53 @@ impl Throttling {
         let directories = hierarchy.ok().flatten().map(|found| found.directories);
         let counted = directories.into_iter().flatten().filter_map(|cgroup| {
             let text = root.text(&format!("{cgroup}/{STAT}")).ok()?;
-            let (times, ns) = throttled(&text)?;
-            Some(Self { cgroup, times, ns })
+            Self::parse(&text, cgroup)
         });
         counted.collect()
+    }
+
+    /// That of the cgroup in that directory; `None` if the kernel does not count it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read(root: &Root, directory: &str) -> Result<Option<Self>, Unknown> {
+        let text = root.text(&format!("{directory}/{STAT}"))?;
+        Ok(Self::parse(&text, directory.to_owned()))
+    }
+
+    /// The contents of the file; `None` if it has no counts: the root of the machine cannot be throttled.
+    fn parse(text: &str, cgroup: String) -> Option<Self> {
+        let number = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(key, _)| *key == name)?.1.trim().parse::<u64>().ok()
+        };
+        let time = |nanos: &str, micros: &str| {
+            number(nanos).or_else(|| number(micros)?.checked_mul(1_000))
+        };
+        Some(Self {
+            cgroup,
+            periods: number("nr_periods")?,
+            times: number("nr_throttled")?,
+            ns: time("throttled_time", "throttled_usec")?,
+            bursts: number("nr_bursts"),
+            burst_ns: time("burst_time", "burst_usec"),
+        })
     }
 
     /// What was counted since an earlier reading; `None` if nothing was.
     pub fn since(&self, earlier: &[Self]) -> Option<Self> {
         let before = earlier.iter().find(|before| before.cgroup == self.cgroup)?;
-        let times = self.times.checked_sub(before.times)?;
-        let ns = self.ns.checked_sub(before.ns)?;
-        (times > 0).then(|| Self { cgroup: self.cgroup.clone(), times, ns })
+        let since = |of: fn(&Self) -> u64| of(self).checked_sub(of(before));
+        let since_any = |of: fn(&Self) -> Option<u64>| of(self)?.checked_sub(of(before)?);
+        let found = Self {
+            cgroup: self.cgroup.clone(),
+            periods: since(|it| it.periods)?,
+            times: since(|it| it.times)?,
+            ns: since(|it| it.ns)?,
+            bursts: since_any(|it| it.bursts),
+            burst_ns: since_any(|it| it.burst_ns),
+        };
+        (found.times > 0).then_some(found)
     }
 }
 
@@ -143,17 +184,6 @@ fn if_present<T>(read: Result<T, Unknown>) -> Result<Option<T>, Unknown> {
         Err(unknown) if unknown.code == Why::Absent => Ok(None),
         Err(unknown) => Err(unknown),
     }
-}
-
-/// The number of throttled periods and their time in nanoseconds; `None` if the file has neither: the
-/// root of the machine cannot be throttled.
-fn throttled(text: &str) -> Option<(u64, u64)> {
-    let number = |name: &str| {
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines.find(|(key, _)| *key == name)?.1.trim().parse::<u64>().ok()
-    };
-    let in_micros = || number("throttled_usec")?.checked_mul(1_000);
-    Some((number("nr_throttled")?, number("throttled_time").or_else(in_micros)?))
 }
 
 #[cfg(test)]
@@ -222,12 +252,24 @@ mod tests {
     /// Check the counts of both versions, and that a counter that went backwards counts nothing.
     #[test]
     fn counts() {
+        let parse = |text: &str| Throttling::parse(text, "/cg/a".to_owned());
+        let of = |times, ns| Throttling {
+            cgroup: "/cg/a".to_owned(),
+            periods: 9,
+            times,
+            ns,
+            bursts: None,
+            burst_ns: None,
+        };
         let v2 = "usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 70\n";
-        assert_eq!(throttled(v2), Some((4, 70_000)));
-        assert_eq!(throttled("nr_throttled 4\nthrottled_time 70\n"), Some((4, 70)));
-        assert_eq!(throttled("usage_usec 5\n"), None);
-        let of = |times, ns| Throttling { cgroup: "/cg/a".to_owned(), times, ns };
-        assert_eq!(of(9, 50).since(&[of(4, 20)]), Some(of(5, 30)));
+        assert_eq!(parse(v2), Some(of(4, 70_000)));
+        let v1 = "nr_periods 9\nnr_throttled 4\nthrottled_time 70\n";
+        assert_eq!(parse(v1), Some(of(4, 70)));
+        let bursts = parse(&format!("{v1}nr_bursts 2\nburst_time 30\n")).unwrap();
+        assert_eq!((bursts.bursts, bursts.burst_ns), (Some(2), Some(30)));
+        assert_eq!(parse("usage_usec 5\n"), None);
+        let expected = Throttling { periods: 0, ..of(5, 30) };
+        assert_eq!(of(9, 50).since(&[of(4, 20)]), Some(expected));
         assert_eq!(of(4, 20).since(&[of(4, 20)]), None);
         assert_eq!(of(1, 2).since(&[of(4, 20)]), None);
         assert_eq!(of(1, 2).since(&[]), None);

@@ -49,6 +49,19 @@ impl Hierarchy {
         let directories = directories(mount.directory.trim_end_matches('/'), group);
         Ok(Some(Self { directories, is_v2 }))
     }
+
+    /// That of v2, with or without controllers; `None` if it is not mounted.
+    ///
+    /// # Errors
+    /// The cgroups of this process are unknown.
+    pub(crate) fn unified(root: &Root, mounts: &Mounts) -> Result<Option<Self>, Unknown> {
+        let groups = root.text(GROUPS)?;
+        let found = mounts.of_kind("cgroup2").next().zip(group_with(&groups, ""));
+        Ok(found.map(|(mount, group)| Self {
+            directories: directories(mount.directory.trim_end_matches('/'), group),
+            is_v2: true,
+        }))
+    }
 }
 
 /// The directory of a group, and of each ancestor.

@@ -19,6 +19,10 @@ pub struct TimerList;
 impl TimerList {
     /// The file's path.
     pub const FILE: &'static str = "/proc/timer_list";
+    /// The functions of the tick's hrtimer: before and since Linux 6.8 (`kernel/time/tick-sched.c`).
+    /// The first existing one counts: before 6.9 the last one is not a timer's.
+    pub const TICKS: [&'static str; 3] =
+        ["tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler"];
 
     /// Whether the tick of a CPU is stopped; `Ok(None)` if the file does not show it. The file is
     /// not read beyond that line, since the kernel generates it during reading, CPU by CPU.

@@ -8,11 +8,13 @@ use units::CpuSet;
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
-use crate::format::cpu_quota::{self, CpuQuota};
+use crate::format::cpu_quota::{self, CpuQuota, Throttling};
 use crate::format::hierarchy::{GROUPS, Hierarchy};
 use crate::format::mounts::{self, Mount, Mounts};
 use crate::sources::Sources;
 
+/// The requirements of quotas.
+const BANDWIDTH: Needs = Needs::since("3.2").with(&["CFS_BANDWIDTH"]);
 /// The files with quotas.
 const QUOTAS: &str = "cpu.max, cpu.cfs_quota_us";
 const CONTROLLERS: &str = "/proc/self/mounts, cgroup.controllers";
@@ -32,6 +34,8 @@ group! {
         partitions: String,
         /// The smallest CPU quota of its cgroup and the ancestors of that.
         quota: CpuQuota,
+        /// How often its cgroup was throttled for a quota since it was created.
+        throttling: Throttling,
         /// The weight of its cgroup: `cpu.weight` (100 by default), in v1 `cpu.shares` (1024).
         weight: u64,
     }
@@ -55,6 +59,7 @@ impl Cgroup {
         let found = found.and_then(|mounts| partitions(sources, mounts));
         let partitions = Fact::of(found, CONTROLLERS);
         let quota = quota(sources, mounts.as_ref());
+        let throttling = throttling(sources, mounts.as_ref());
         let weight = weight(sources, mounts.as_ref());
         let cpuset = mounts.and_then(|mounts| cpuset(sources, &mounts));
         let cpuset = match cpuset {
@@ -68,6 +73,7 @@ impl Cgroup {
                     cpus: Fact::unknown(unknown.clone(), GROUPS),
                     partition: missing(),
                     quota,
+                    throttling,
                     weight,
                 };
             }
@@ -79,6 +85,7 @@ impl Cgroup {
             cpuset: Fact::known(cpuset.directory, GROUPS),
             cpus: Fact::known(cpuset.cpus, cpuset.file),
             quota,
+            throttling,
             weight,
         }
     }
@@ -111,14 +118,29 @@ fn with_cpu(
 }
 
 fn quota(sources: &Sources, mounts: Result<&Mounts, &Unknown>) -> Fact<CpuQuota> {
-    let needs = Needs::since("3.2").with(&["CFS_BANDWIDTH"]);
-    let smallest = with_cpu(sources, mounts, &needs)
+    let smallest = with_cpu(sources, mounts, &BANDWIDTH)
         .and_then(|hierarchy| CpuQuota::smallest(sources.root, &hierarchy));
     let none = || {
         let text = "neither the cgroup of this process nor an ancestor has a CPU quota";
         Unknown::new(Why::NotApplicable, text)
     };
     Fact::of(smallest.and_then(|quota| quota.ok_or_else(none)), QUOTAS)
+}
+
+fn throttling(sources: &Sources, mounts: Result<&Mounts, &Unknown>) -> Fact<Throttling> {
+    let hierarchy = match with_cpu(sources, mounts, &BANDWIDTH) {
+        Ok(hierarchy) => hierarchy,
+        Err(unknown) => return Fact::unknown(unknown, GROUPS),
+    };
+    let own = hierarchy.directories.first().map_or("", String::as_str);
+    let none = || {
+        let text = "the kernel does not count it for the cgroup of this process: it is the root, or \
+                    the controller is not enabled";
+        Unknown::new(Why::NotApplicable, text)
+    };
+    let found = Throttling::read(sources.root, own);
+    let found = found.map_err(|why| sources.why(&why, &BANDWIDTH));
+    Fact::of(found.and_then(|found| found.ok_or_else(none)), format!("{own}/cpu.stat"))
 }
 
 fn weight(sources: &Sources, mounts: Result<&Mounts, &Unknown>) -> Fact<u64> {

@@ -44,7 +44,7 @@ pub enum ThreadPolicy {
 }
 
 impl ThreadPolicy {
-    fn of(number: u32) -> Self {
+    pub(crate) fn of(number: u32) -> Self {
         match number {
             1 => Self::Fifo,
             2 => Self::RoundRobin,

@@ -6,7 +6,7 @@
 //!
 //! Not traced: dependencies after the first one; CPUs that are not `nohz_full`; a tick without
 //! dependencies that continues because the next event is due within a tick
-//! (`tick_nohz_next_event`), for which see `tick::back`.
+//! (`tick_nohz_next_event`), for which see `tick::trace`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use std::fmt;
 use units::Cpu;
 
 use crate::error::Error;
-use crate::tick::tracepoint::Tracepoint;
+use crate::tick::tracepoint::{Point, Record, Tracepoints};
 
 /// A dependency that keeps a CPU's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,20 +67,24 @@ impl fmt::Display for Dependency {
 /// How often each dependency prevented the tick from stopping.
 pub type KeptBy = BTreeMap<Dependency, u64>;
 
+/// The kernel's attempt to stop a CPU's tick.
+pub(crate) const ATTEMPT: Point<()> =
+    Point { kind: (), name: "timer/tick_stop", fields: &["success", "dependency"] };
+
 /// The kernel's attempts to stop a CPU's tick since the start of the trace.
 #[derive(Debug)]
-pub(crate) struct Attempts(Tracepoint<2>);
+pub(crate) struct Attempts(Tracepoints<()>);
 
 impl Attempts {
     /// Starts the trace.
     pub(crate) fn trace(cpu: Cpu) -> Result<Self, Error> {
-        Tracepoint::open("timer/tick_stop", ["success", "dependency"], cpu).map(Self)
+        Tracepoints::open(&[ATTEMPT], cpu).map(Self)
     }
 
     /// The dependencies that prevented the tick from stopping since the last call.
     pub(crate) fn take(&mut self) -> KeptBy {
         let mut counts = KeptBy::new();
-        for dependency in self.0.take().into_iter().filter_map(dependency) {
+        for dependency in self.0.take().iter().filter_map(failed_attempt) {
             *counts.entry(dependency).or_default() += 1;
         }
         counts
@@ -88,8 +92,8 @@ impl Attempts {
 }
 
 /// The dependency of a failed attempt; `None` if the attempt succeeded.
-fn dependency([success, bits]: [u64; 2]) -> Option<Dependency> {
-    (success == 0).then_some(Dependency::of(bits))
+pub(crate) fn failed_attempt<K>(attempt: &Record<K>) -> Option<Dependency> {
+    (attempt.number(0) == 0).then(|| Dependency::of(attempt.number(1)))
 }
 
 #[cfg(test)]
@@ -99,8 +103,11 @@ mod tests {
     /// Check that failed attempts are named as by the kernel, and successful ones are skipped.
     #[test]
     fn attempts_are_named() {
-        let name =
-            |success, bits| dependency([success, bits]).map(|found| found.to_string());
+        let name = |success: u64, bits: u64| {
+            let fields = [success, bits].map(u64::to_ne_bytes);
+            let attempt = Record::of((), &[&fields[0], &fields[1]]);
+            failed_attempt(&attempt).map(|found| found.to_string())
+        };
         assert_eq!(name(1, 0), None);
         let names = [1, 2, 4, 8, 0x10, 0x20, 0x40].map(|bits| name(0, bits).unwrap());
         let expected = [

@@ -1,5 +1,6 @@
 //! Whether the tick stops: parameters and measured values of `nohz test` and `nohz stress`.
 
+use facts::TimerList;
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
@@ -43,6 +44,10 @@ pub struct NohzSeries {
     /// If the tick restarted in that time: what a trace of another restart shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<TickReturn>,
+    /// If timer interrupts remained in that time: the timers of those of a second observation, which
+    /// is traced; `None` if none remained, or if they could not be traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<RemainingTimers>,
 }
 
 /// A stopped tick leaves at most this many timer interrupts per second: kernels before 4.17 keep one
@@ -57,10 +62,15 @@ impl NohzSeries {
         Some(Self::is_back(observed))
     }
 
+    /// The timer interrupts of the observed time.
+    pub fn timer_interrupts(observed: &ProcCounts) -> u64 {
+        let lines = observed.interrupts.iter().flatten();
+        lines.filter(|line| line.timer).map(|line| line.count).sum()
+    }
+
     /// Whether the tick restarted in the observed time.
     pub fn is_back(observed: &ProcCounts) -> bool {
-        let lines = observed.interrupts.iter().flatten();
-        let timer: u64 = lines.filter(|line| line.timer).map(|line| line.count).sum();
+        let timer = Self::timer_interrupts(observed);
         let second = Nanos::from_secs(1).get();
         let most = u128::from(STOPPED_HZ_MAX) * u128::from(observed.span_ns.get());
         u128::from(timer) * u128::from(second) > most
@@ -105,6 +115,76 @@ pub struct TimerCount {
     pub function: String,
     /// How often.
     pub times: u64,
+}
+
+/// The timer interrupts of a CPU whose tick had stopped, by the timers that expired in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemainingTimers {
+    /// The length of the trace.
+    pub span_ns: Nanos,
+    /// The number of timer interrupts in that time, according to `/proc/interrupts`.
+    pub count: u64,
+    /// Those in which timers expired, the most frequent first.
+    pub interrupts: Vec<TimerInterrupts>,
+    /// The number of lost records of the trace.
+    pub lost: u64,
+}
+
+/// Timer interrupts in which the same timers expired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerInterrupts {
+    /// The timers, in the order in which they expired.
+    pub timers: Vec<ExpiredTimer>,
+    /// The number of interrupts.
+    pub times: u64,
+}
+
+/// A timer that expired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpiredTimer {
+    /// Its kind.
+    pub kind: TimerKind,
+    /// The function that it calls: its name, or its address.
+    pub function: String,
+    /// Why it was armed, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<TimerReason>,
+}
+
+impl ExpiredTimer {
+    /// Whether it is the tick, or serves a timer of the timer wheel while the tick is stopped.
+    pub fn is_tick(&self) -> bool {
+        TimerList::TICKS.contains(&self.function.as_str())
+    }
+}
+
+/// The kind of a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerKind {
+    /// A high-resolution timer.
+    Hrtimer,
+    /// A timer of the timer wheel, for which the kernel programs the tick's hrtimer.
+    Timer,
+}
+
+/// Why a timer was armed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerReason {
+    /// It queues this function for a worker thread.
+    Work(String),
+    /// It wakes this thread, or sends it a signal.
+    Thread {
+        /// The thread ID.
+        tid: u32,
+        /// The thread's name.
+        name: String,
+    },
+    /// It is that of the fair server of this CPU, or the tick that restarted because of it.
+    FairServer,
+    /// It is the tick, which restarted because of this dependency.
+    Dependency(String),
 }
 
 /// A runnable thread that waited for the CPU.
@@ -165,6 +245,7 @@ mod tests {
                 ..ProcCounts::default()
             }),
             back: None,
+            remaining: None,
         };
         let back = |timer| series(Some(vec![line(timer, true), line(500, false)]));
         assert_eq!(back(20).came_back(), Some(false));
@@ -200,6 +281,7 @@ mod tests {
             others: Vec::new(),
             observed: None,
             back: None,
+            remaining: None,
         };
         let text = serde_json::json!({
             "elapsed_ns": 6_000_000_000_u64,
@@ -241,5 +323,53 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&back).unwrap(), text);
         assert_eq!(serde_json::from_value::<TickReturn>(text).unwrap(), back);
+    }
+
+    /// Check the keys of the trace of remaining timer interrupts.
+    #[test]
+    fn remaining_contract() {
+        let timer = |kind, function: &str, reason| ExpiredTimer {
+            kind,
+            function: function.to_owned(),
+            reason,
+        };
+        let (hrtimer, wheel) = (TimerKind::Hrtimer, TimerKind::Timer);
+        let work = Some(TimerReason::Work("vmstat_update".to_owned()));
+        let thread = Some(TimerReason::Thread { tid: 40, name: "cyclic".to_owned() });
+        let server = timer(hrtimer, "dl_task_timer", Some(TimerReason::FairServer));
+        let remaining = RemainingTimers {
+            span_ns: Nanos::from_secs(5),
+            count: 7,
+            interrupts: vec![
+                TimerInterrupts { timers: vec![server], times: 4 },
+                TimerInterrupts {
+                    timers: vec![
+                        timer(hrtimer, "hrtimer_wakeup", thread),
+                        timer(hrtimer, "tick_nohz_handler", None),
+                        timer(wheel, "delayed_work_timer_fn", work),
+                    ],
+                    times: 1,
+                },
+            ],
+            lost: 0,
+        };
+        let text = serde_json::json!({
+            "span_ns": 5_000_000_000_u64, "count": 7,
+            "interrupts": [
+                {"timers": [{
+                    "kind": "hrtimer", "function": "dl_task_timer", "reason": "fair_server",
+                }], "times": 4},
+                {"timers": [
+                    {"kind": "hrtimer", "function": "hrtimer_wakeup",
+                        "reason": {"thread": {"tid": 40, "name": "cyclic"}}},
+                    {"kind": "hrtimer", "function": "tick_nohz_handler"},
+                    {"kind": "timer", "function": "delayed_work_timer_fn",
+                        "reason": {"work": "vmstat_update"}},
+                ], "times": 1},
+            ],
+            "lost": 0,
+        });
+        assert_eq!(serde_json::to_value(&remaining).unwrap(), text);
+        assert_eq!(serde_json::from_value::<RemainingTimers>(text).unwrap(), remaining);
     }
 }

@@ -58,7 +58,7 @@ const TICKS: [Kind; 2] = [
     },
 ];
 
-const REST: [Kind; 15] = [
+const REST: [Kind; 16] = [
     Kind {
         title: "Instructions of idle CPUs",
         lines: ticks::idle_costs,
@@ -124,7 +124,8 @@ const REST: [Kind; 15] = [
                while the thread continued: \"ticks/s\" in /proc/interrupts, \"counted/s\" counted by \
                the lab. \"reason\" is the tick dependency that prevented the stop. \"back\": the tick \
                stopped and came back, with more than ten timer interrupts per second; \"reason\" is \
-               then the cause in a second, traced observation.",
+               then the cause in a second, traced observation, and with fewer interrupts the most \
+               frequent timer.",
         ..SHOWN
     },
     Kind {
@@ -133,7 +134,15 @@ const REST: [Kind; 15] = [
         legend: "\"ticks/s\": timer interrupts while the thread continued. \"reason\": the tick \
                  dependency that prevented the stop.",
         more: "\"back\": the tick stopped and came back, with more than ten timer interrupts per \
-               second; \"reason\" is then the cause in a second, traced observation.",
+               second; \"reason\" is then the cause in a second, traced observation, and with fewer \
+               interrupts the most frequent timer.",
+        ..SHOWN
+    },
+    Kind {
+        title: "Timers of the interrupts after the tick has stopped",
+        lines: nohz::timers,
+        legend: "All timer interrupts of a second, traced observation, by the timers that expired in \
+                 them.",
         ..SHOWN
     },
     Kind {

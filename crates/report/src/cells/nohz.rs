@@ -1,14 +1,15 @@
-//! The lines of `nohz` cells: whether the tick stopped, the work until then, and the timer
-//! interrupts that remained.
+//! The lines of `nohz` cells: whether the tick stopped, the work until then, the timer interrupts
+//! that remained, and their timers.
 
 use recording::KeptBy;
 use summary::{CellSummary, CpuWork, NohzCost, NohzTestSummary, ProcSummary, Summary};
-use units::Nanos;
+use units::{Nanos, PerSecond};
 
 use crate::cells::measured::measured;
 use crate::cells::table::{Line, Row, any, count, known, value, words};
-use crate::document::table::Cell;
+use crate::document::table::{Cell, Column};
 use crate::document::text::Text;
+use crate::measurements::nohz::remaining::{first, names};
 use crate::measurements::nohz::tick_back::short;
 use crate::number;
 
@@ -39,6 +40,29 @@ pub(crate) fn tests(row: &Row<'_>) -> Vec<Line> {
     ]]
 }
 
+/// The timers of the interrupts that remained.
+pub(crate) fn timers(row: &Row<'_>) -> Vec<Line> {
+    let test = match (&row.summary, measured(row)) {
+        (CellSummary::NohzCost(cost), _) => &cost.test,
+        (_, Some(Summary::NohzTest(test))) => test,
+        _ => return Vec::new(),
+    };
+    let Some(remaining) = &test.remaining else { return Vec::new() };
+    let line = |timers: Text, count: u64, rate: Option<PerSecond>| {
+        vec![
+            (Column::name("timers that expired", 16..=48), timers.into()),
+            value("count", count),
+            value("per second", number::known(rate)),
+        ]
+    };
+    let causes = remaining.causes.iter();
+    let causes = causes.map(|cause| line(names(cause), cause.count, cause.rate_hz));
+    let (unexplained, hz) = (remaining.unexplained, remaining.unexplained_hz);
+    let rest =
+        (unexplained > 0).then(|| line("unexplained: none".into(), unexplained, hz));
+    causes.chain(rest).collect()
+}
+
 fn stop_time(test: &NohzTestSummary, print: impl Fn(Nanos) -> Cell) -> Cell {
     match test.entered {
         Some(true) => {
@@ -58,6 +82,9 @@ fn ticks(observed: &ProcSummary) -> Text {
 fn reason(test: &NohzTestSummary) -> Text {
     if let Some(back) = &test.brought_back {
         return number::any(back.causes.first().map(|cause| Text::from(short(cause))));
+    }
+    if let (Some(true), Some(remaining)) = (test.entered, &test.remaining) {
+        return number::any(first(remaining));
     }
     let first = |reasons: &Vec<KeptBy>| {
         number::any(reasons.first().map(|reason| Text::name(&reason.dependency)))

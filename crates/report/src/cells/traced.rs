@@ -6,8 +6,8 @@ use summary::{Added, CellSummary, CulpritSummary, SleepersCost, StepSlices, Summ
 use crate::cells::measured::measured;
 use crate::cells::table::{Line, Row, cut, value, words};
 use crate::document::table::{Cell, Column};
-use crate::document::text::{Text, text};
-use crate::measurements::noise::culprits::{kind_word, thread};
+use crate::document::text::Text;
+use crate::measurements::noise::culprits::{of_kind, thread};
 use crate::number;
 
 /// The maximum number of causes for each cell.
@@ -65,11 +65,7 @@ pub(crate) fn causes(row: &Row<'_>) -> Vec<Line> {
 }
 
 fn cause(culprit: &CulpritSummary) -> Line {
-    let name = Text::name(&culprit.name);
-    let name = match kind_word(culprit.kind) {
-        "" => name,
-        word => text!("{} {}", word, name),
-    };
+    let name = of_kind(culprit.kind, Text::name(&culprit.name));
     let name = Cell::from(name).tail(thread(culprit));
     vec![
         (Column::name("cause", 16..=36), name),

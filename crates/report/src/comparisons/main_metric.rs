@@ -8,7 +8,7 @@ use units::{CpuSet, Ppm};
 
 use crate::document::list::Item;
 use crate::document::text::{Text, text};
-use crate::measurements::noise::culprits::kind_word;
+use crate::measurements::noise::culprits::of_kind;
 use crate::{metric_names, number};
 
 /// What the values of a metric do, as a doubt.
@@ -144,9 +144,8 @@ fn words(main: &MainMetric) -> Option<Text> {
             remaining(&main.metric)
         ),
         SpreadCause::Source { kind, name: source, explained } => text!(
-            "The time lost to {} {} explains {} of the variation of the {} (rank correlation {}).",
-            kind_word(*kind),
-            Text::name(source),
+            "The time lost to {} explains {} of the variation of the {} (rank correlation {}).",
+            of_kind(*kind, Text::name(source)),
             number::ratio(explained.share_ppm),
             name,
             Text::number(format!("{:.2}", explained.rank_correlation))

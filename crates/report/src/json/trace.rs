@@ -105,6 +105,7 @@ impl Lines {
             let culprit = culprits.get(event.culprit)?;
             let (line, category) = match culprit.kind {
                 CulpritKind::Thread => (1, "thread"),
+                CulpritKind::Quota => (1, "quota"),
                 CulpritKind::Softirq => (2, "softirq"),
                 CulpritKind::Irq => (3, "device"),
                 CulpritKind::Timer

@@ -63,7 +63,26 @@ fn special(key: &str, value: &Value) -> Option<Text> {
         "cgroup.quota" => {
             let micros = |key: &str| value.get(key)?.as_u64().map(Nanos::from_micros);
             let cgroup = Text::name(value.get("cgroup")?.as_str()?);
-            text!("{} in each {} ({})", micros("quota_us")?, micros("period_us")?, cgroup)
+            let burst = micros("burst_us").filter(|burst| !burst.is_zero());
+            let burst = burst.map(|burst| text!(", and {} more of unused time", burst));
+            let [quota, period] = [micros("quota_us")?, micros("period_us")?];
+            text!("{} in each {}{} ({})", quota, period, burst, cgroup)
+        }
+        "cgroup.throttling" => {
+            let count = |key: &str| value.get(key)?.as_u64();
+            let [times, periods] = [count("times")?, count("periods")?];
+            text!(
+                "{} in {} of {} periods",
+                Nanos::from_nanos(count("ns")?),
+                times,
+                periods
+            )
+        }
+        key if key.starts_with("pressure.") => {
+            let share =
+                |key: &str| Some(percent(value.get(key)?.get("avg10")?.as_f64()?));
+            let full = share("full").map(|full| text!(", all tasks {}", full));
+            text!("some tasks {}{} of the last 10 s", share("some")?, full)
         }
         "power.idle_states" => items(value.as_array()?.iter().map(idle_state), ", "),
         "boot.parameters" => {
@@ -80,6 +99,10 @@ fn special(key: &str, value: &Value) -> Option<Text> {
         _ => return None,
     };
     Some(text)
+}
+
+fn percent(value: f64) -> Text {
+    Text::number(format!("{value} %"))
 }
 
 /// A word with an explanation.
@@ -229,6 +252,18 @@ mod tests {
             words("cgroup.quota", &quota),
             "20 ms in each 100 ms (/sys/fs/cgroup/a)"
         );
+        let mut burst = quota;
+        burst["burst_us"] = json!(5_000);
+        let text =
+            "20 ms in each 100 ms, and 5 ms more of unused time (/sys/fs/cgroup/a)";
+        assert_eq!(words("cgroup.quota", &burst), text);
+        let throttling = json!({"periods": 34, "times": 31, "ns": 1_970_000_000_u64});
+        assert_eq!(words("cgroup.throttling", &throttling), "1.97 s in 31 of 34 periods");
+        let stall =
+            |avg10| json!({"avg10": avg10, "avg60": 0, "avg300": 0, "total_us": 1});
+        let pressure = json!({"some": stall(99.04), "full": stall(0.0)});
+        let text = "some tasks 99.04 %, all tasks 0 % of the last 10 s";
+        assert_eq!(words("pressure.cpu", &pressure), text);
         let smt = json!({"control": "on", "active": true});
         assert_eq!(words("cpus.smt", &smt), "active (on)");
         let divider = json!({"asked": "10", "effective_hz": 100, "text": "1000/10"});

@@ -208,6 +208,7 @@ mod tests {
                 kind: CulpritKind::Thread,
                 name: format!("a-thread-of-program-{number}"),
                 thread: Some(Thread {
+                    unit: None,
                     tid: 4_194_000 + number,
                     pid: 4_194_000,
                     prio: 120,

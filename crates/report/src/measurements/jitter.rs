@@ -182,7 +182,14 @@ mod tests {
         let mut recording = example::jitter(GUEST);
         let (_, series) = spec(&mut recording);
         let thread = |name: &str, own| {
-            let thread = Some(Thread { tid: 417, pid: 417, prio: 0, owner: None, own });
+            let thread = Some(Thread {
+                tid: 417,
+                pid: 417,
+                prio: 0,
+                owner: None,
+                unit: None,
+                own,
+            });
             Culprit { kind: CulpritKind::Thread, name: name.to_owned(), thread }
         };
         let timer = Culprit {

@@ -2,7 +2,9 @@
 //! remaining interrupts, and the kernel's reasons not to stop it.
 
 mod dependency;
+pub(crate) mod remaining;
 pub(crate) mod tick_back;
+pub(crate) mod timer_functions;
 
 use recording::{KeptBy, WaitingThread};
 use summary::{NohzStressSummary, NohzTestSummary, ProcSummary};
@@ -12,6 +14,7 @@ use crate::document::list::List;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::nohz::dependency::{dependency, times};
+use crate::measurements::nohz::remaining::remaining_timers;
 use crate::measurements::nohz::tick_back::restart_causes;
 use crate::measurements::noise::proc_counters::interrupt_table;
 use crate::number;
@@ -29,7 +32,22 @@ pub(crate) fn nohz_test(summary: &NohzTestSummary) -> Document {
     Document::default()
         .lines([stopped(summary)].into_iter().chain(restarted))
         .add(summary.observed.as_ref().map(remaining))
+        .add(timers(summary))
         .add(why)
+}
+
+/// The timers of the remaining timer interrupts, or that they are unknown.
+fn timers(summary: &NohzTestSummary) -> Document {
+    let untraced = "Timers of the remaining interrupts unknown: tracing requires root, or \
+                    CAP_PERFMON and a readable tracefs.";
+    let observed = summary.observed.as_ref().and_then(|observed| observed.timer_hz);
+    let has_timers = observed.is_some_and(|hz| hz.get() > 0.0);
+    match &summary.remaining {
+        Some(remaining) => remaining_timers(remaining),
+        None => {
+            (has_timers && summary.came_back == Some(false)).then_some(untraced).into()
+        }
+    }
 }
 
 fn stopped(summary: &NohzTestSummary) -> Text {
@@ -135,8 +153,9 @@ mod tests {
     use crate::terminal::full_text;
     use insta::assert_snapshot;
     use recording::{
-        KeptBy, LineCount, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
-        TickReturn, TimerCount, WaitingThread,
+        ExpiredTimer, KeptBy, LineCount, NohzSeries, NohzSpec, NohzTry, ProcCounts,
+        RemainingTimers, SoftirqCount, TickReturn, TimerCount, TimerInterrupts,
+        TimerKind, TimerReason, WaitingThread,
     };
     use units::{Cpu, Nanos};
 
@@ -184,6 +203,7 @@ mod tests {
                 ..ProcCounts::default()
             }),
             back: None,
+            remaining: None,
         }
     }
 
@@ -202,7 +222,49 @@ mod tests {
 
                                  count  per second
      LOC Local timer interrupts      1           1
+
+    Timers of the remaining interrupts unknown: tracing requires root, or
+    CAP_PERFMON and a readable tracefs.
     "#);
+    }
+
+    fn timer(
+        kind: TimerKind,
+        function: &str,
+        reason: Option<TimerReason>,
+    ) -> ExpiredTimer {
+        ExpiredTimer { kind, function: function.to_owned(), reason }
+    }
+
+    /// Check the timers of remaining interrupts: that all of an interrupt are listed, each is
+    /// explained once, and the counts add up.
+    #[test]
+    fn remaining() {
+        let (hrtimer, wheel) = (TimerKind::Hrtimer, TimerKind::Timer);
+        let thread =
+            |name: &str, tid| Some(TimerReason::Thread { tid, name: name.to_owned() });
+        let work = Some(TimerReason::Work("vmstat_update".to_owned()));
+        let server = timer(hrtimer, "dl_task_timer", Some(TimerReason::FairServer));
+        let wakeup = timer(hrtimer, "hrtimer_wakeup", thread("cyclictest", 412));
+        let other = timer(hrtimer, "hrtimer_wakeup", thread("pmd/1", 77));
+        let tick = timer(hrtimer, "tick_nohz_handler", None);
+        let update = timer(wheel, "delayed_work_timer_fn", work);
+        let restarted =
+            timer(hrtimer, "tick_nohz_handler", Some(TimerReason::FairServer));
+        let interrupts = [
+            (vec![restarted], 4),
+            (vec![server], 1),
+            (vec![wakeup.clone()], 2),
+            (vec![tick, update], 1),
+            (vec![wakeup, other], 1),
+        ];
+        let interrupts =
+            interrupts.map(|(timers, times)| TimerInterrupts { timers, times });
+        let (span_ns, interrupts) = (Nanos::from_secs(5), interrupts.to_vec());
+        let mut series = series(&[(true, 512)]);
+        series.remaining =
+            Some(RemainingTimers { span_ns, count: 10, interrupts, lost: 0 });
+        assert_snapshot!(test_text(false, &series));
     }
 
     /// Check a tick that stopped and restarted, with the causes.

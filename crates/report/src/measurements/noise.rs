@@ -7,6 +7,7 @@ pub(crate) mod firmware;
 pub(crate) mod periods;
 pub(crate) mod proc_counters;
 pub(crate) mod steal;
+pub(crate) mod timers;
 
 use recording::{NoiseSeries, NoiseSpec};
 use summary::{CpuNoiseSummary, NoiseSummary};

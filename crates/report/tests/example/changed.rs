@@ -41,8 +41,14 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
     noise.source = Some(Source::Bpf);
     let culprit =
         |kind, name: &str, thread| Culprit { kind, name: name.to_owned(), thread };
-    let thread =
-        Thread { tid: 4_194_303, pid: 4_194_303, prio: 120, owner: None, own: false };
+    let thread = Thread {
+        tid: 4_194_303,
+        pid: 4_194_303,
+        prio: 120,
+        owner: None,
+        unit: None,
+        own: false,
+    };
     let culprits = vec![
         culprit(CulpritKind::Timer, "tick_nohz_handler", None),
         culprit(CulpritKind::Softirq, "SCHED", None),

@@ -92,7 +92,14 @@ pub(crate) fn with_causes(mut recording: Recording) -> Recording {
 fn causes(cpu: &CpuLatency) -> WakeupCauses {
     let thread = |name: String, tid, prio| Culprit {
         kind: CulpritKind::Thread,
-        thread: Some(Thread { tid, pid: tid, prio, owner: None, own: tid == 70 }),
+        thread: Some(Thread {
+            tid,
+            pid: tid,
+            prio,
+            owner: None,
+            unit: None,
+            own: tid == 70,
+        }),
         name,
     };
     let timer = Culprit {

@@ -1,14 +1,16 @@
 //! The facts and parameters of a set of runs: what differs between two sets explains most
 //! differences of their numbers.
 
-use facts::Facts;
+use facts::{Entry, Facts};
 use itertools::Itertools;
 use recording::{Body, Recording, Source, StepSetting};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Facts about the noisefloor process, rather than the machine.
-const OF_THE_PROCESS: [&str; 2] = ["security", "tracing"];
+/// The groups of facts about the noisefloor process rather than the machine, and of those that change all
+/// the time; and single facts that do.
+const NOT_COMPARED: [&str; 3] = ["security", "tracing", "pressure"];
+const COUNTS: [&str; 1] = ["cgroup.throttling"];
 
 /// The shortest gap that was stored, and the factor within which it is the same: it is calibrated before
 /// each run, and differs a little each time.
@@ -104,9 +106,12 @@ fn is_calibrated(key: &str, sets: &[&[Value]]) -> bool {
 pub(crate) fn facts(facts: &Facts) -> Vec<(String, Value)> {
     let page = facts.page();
     let entries = page.entries().iter();
-    let of_machine = entries.filter(|entry| !OF_THE_PROCESS.contains(&entry.group()));
+    let is_compared = |entry: &&Entry| {
+        !NOT_COMPARED.contains(&entry.group()) && !COUNTS.contains(&entry.key)
+    };
+    let compared = entries.filter(is_compared);
     let known =
-        of_machine.filter_map(|one| Some((one.key, one.value.as_ref().ok()?.clone())));
+        compared.filter_map(|one| Some((one.key, one.value.as_ref().ok()?.clone())));
     known.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

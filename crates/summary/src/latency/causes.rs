@@ -139,7 +139,7 @@ mod tests {
 
     fn thread(name: &str, tid: u32) -> Culprit {
         let own = name.starts_with("late/");
-        let thread = Thread { tid, pid: tid, prio: 0, owner: None, own };
+        let thread = Thread { tid, pid: tid, prio: 0, owner: None, unit: None, own };
         let thread = Some(thread);
         Culprit { kind: CulpritKind::Thread, name: name.to_owned(), thread }
     }

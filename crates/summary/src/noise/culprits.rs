@@ -251,8 +251,14 @@ mod tests {
         tid: Option<u32>,
         ns: u64,
     ) -> (recording::Culprit, Share) {
-        let thread =
-            tid.map(|tid| Thread { tid, pid: 39, prio: 120, owner: None, own: false });
+        let thread = tid.map(|tid| Thread {
+            tid,
+            pid: 39,
+            prio: 120,
+            owner: None,
+            unit: None,
+            own: false,
+        });
         let (culprit, share) = example::share(0, kind, name, thread, ns);
         let (inside_ns, entry_ns) = (nanos(ns / 2), Some(nanos(ns / 4)));
         (culprit, Share { inside_ns, entry_ns, ..share })

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn marked_threads() {
         let share = |tid, own, ns| {
-            let thread = Thread { tid, pid: 9, prio: 0, owner: None, own };
+            let thread = Thread { tid, pid: 9, prio: 0, owner: None, unit: None, own };
             example::share(0, CulpritKind::Thread, "noisefloor", Some(thread), ns)
         };
         let shares = [share(1, true, 30), share(2, true, 10), share(3, false, 60)];

@@ -29,7 +29,7 @@ impl NoiseSummary {
         let elapsed: Nanos = self.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
         let part = |ns| TimePart::of(ns, elapsed);
         let (mut others, mut listed): (Vec<Group>, Vec<Group>) =
-            groups(&self.culprits, part).into_iter().partition(|group| {
+            groups(&self.culprits, part, |_| None).into_iter().partition(|group| {
                 matches!(group.category, LossCategory::Programs | LossCategory::Kernel)
             });
         others.sort_by_key(|group| Reverse(group.part.ns));
@@ -57,6 +57,7 @@ fn source(group: Group) -> NoiseSource {
         (_, CulpritKind::Softirq) => "softirq",
         (_, CulpritKind::Nmi) => "nmi",
         (_, CulpritKind::Thread) => "thread",
+        (_, CulpritKind::Quota) => "quota",
         (_, CulpritKind::Steal) => "steal",
         (_, CulpritKind::Firmware) => "firmware",
         (_, CulpritKind::Unexplained) => "unexplained",
@@ -78,7 +79,7 @@ mod tests {
     fn limited() {
         let thread = |name: &str, tid, own, ns| {
             let owner = Some(ThreadOwner::Program(name.to_owned()));
-            let thread = Thread { tid, pid: tid, prio: 120, owner, own };
+            let thread = Thread { tid, pid: tid, prio: 120, owner, unit: None, own };
             example::share(0, CulpritKind::Thread, name, Some(thread), ns)
         };
         let event = |kind, name: &str, ns| example::share(0, kind, name, None, ns);

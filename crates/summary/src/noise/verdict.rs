@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use facts::Unit;
 use recording::{CpuNoise, CulpritKind, ThreadOwner};
 use serde::Serialize;
 use units::{Nanos, Ppm};
@@ -61,6 +62,13 @@ impl TimePart {
     pub(crate) fn of(ns: Nanos, elapsed: Nanos) -> Self {
         Self { ns, ppm: Ppm::of(ns, elapsed) }
     }
+
+    /// Both together, of the same CPUs.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let shares = self.ppm.zip(other.ppm);
+        let ppm = shares.map(|(one, other)| Ppm::new(one.get() + other.get()));
+        Self { ns: self.ns + other.ns, ppm }
+    }
 }
 
 /// The attribution of the lost time; the parts add up to it.
@@ -70,6 +78,8 @@ pub struct Split {
     pub programs: TimePart,
     /// The kernel: interrupts, softirqs, kernel threads.
     pub kernel: TimePart,
+    /// CPU quotas of cgroups: the measuring threads had used theirs up.
+    pub quota: TimePart,
     /// The hypervisor, as far as proven.
     pub hypervisor: TimePart,
     /// The firmware, as far as proven.
@@ -93,6 +103,8 @@ pub struct Group {
     pub kind: CulpritKind,
     /// The name of the program or the event.
     pub name: String,
+    /// The unit of systemd or the container to which the program belongs; null if none is known.
+    pub unit: Option<Unit>,
     /// The number of processes; 0 if it is not a program.
     pub processes: usize,
     /// The number of threads of them, or of the kernel.
@@ -113,6 +125,8 @@ pub enum LossCategory {
     Programs,
     /// The kernel.
     Kernel,
+    /// A CPU quota.
+    Quota,
     /// The hypervisor.
     Hypervisor,
     /// The firmware.
@@ -183,6 +197,30 @@ impl Group {
     pub fn sum(groups: &[&Self]) -> Nanos {
         groups.iter().map(|group| group.part.ns).sum()
     }
+
+    /// These culprits of one source, without their time.
+    fn of((category, kind, name): Source, all: &[&CulpritSummary]) -> Self {
+        let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
+        let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
+        Self {
+            category,
+            kind,
+            name: name.to_owned(),
+            unit: None,
+            processes: match category {
+                LossCategory::Programs | LossCategory::Own => processes.len(),
+                LossCategory::Kernel
+                | LossCategory::Quota
+                | LossCategory::Hypervisor
+                | LossCategory::Firmware
+                | LossCategory::Unexplained => 0,
+            },
+            threads: threads().count(),
+            gaps: all.iter().map(|culprit| culprit.gaps).sum(),
+            part: TimePart::default(),
+            max_ns: all.iter().map(|culprit| culprit.max_ns).max().unwrap_or_default(),
+        }
+    }
 }
 
 impl Split {
@@ -199,7 +237,7 @@ impl Split {
     }
 
     fn of(noise: &NoiseSummary, part: impl Fn(Nanos) -> TimePart + Copy) -> Self {
-        let groups = groups(&noise.culprits, part);
+        let groups = groups(&noise.culprits, part, unit_of);
         let all = |category| {
             let own = groups.iter().filter(|group| group.category == category);
             part(own.map(|group| group.part.ns).sum())
@@ -208,6 +246,7 @@ impl Split {
         Self {
             programs: all(LossCategory::Programs),
             kernel: all(LossCategory::Kernel),
+            quota: all(LossCategory::Quota),
             hypervisor: all(LossCategory::Hypervisor),
             firmware: all(LossCategory::Firmware),
             unexplained: all(LossCategory::Unexplained),
@@ -218,14 +257,17 @@ impl Split {
     }
 }
 
+/// A category, a kind and a name.
+type Source<'a> = (LossCategory, CulpritKind, &'a str);
+
 /// The source to which a culprit belongs: the program of its threads, and kernel threads by their name
 /// without a number.
 pub(crate) fn source_of<'a>(
     kind: CulpritKind,
     name: &'a str,
     thread: Option<&'a recording::Thread>,
-) -> (LossCategory, CulpritKind, &'a str) {
-    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+) -> Source<'a> {
+    use CulpritKind::{Ipi, Irq, Nmi, Quota, Softirq, Steal, Thread, Timer, Unexplained};
     if thread.is_some_and(|thread| thread.own) {
         return (LossCategory::Own, kind, OWN);
     }
@@ -238,6 +280,7 @@ pub(crate) fn source_of<'a>(
             (LossCategory::Programs, kind, program)
         }
         (Thread, None) => (LossCategory::Programs, kind, name),
+        (Quota, _) => (LossCategory::Quota, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
         (CulpritKind::Firmware, _) => (LossCategory::Firmware, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
@@ -250,39 +293,29 @@ fn without_number(name: &str) -> &str {
     name.split(['/', '.', ':']).next().unwrap_or(name)
 }
 
+/// The unit of a program's culprit.
+fn unit_of(culprit: &CulpritSummary) -> Option<&Unit> {
+    let thread = culprit.thread.as_ref().filter(|thread| !thread.own);
+    thread.and_then(|thread| thread.unit.as_ref())
+}
+
+/// The groups of culprits with one source and one `unit`.
 pub(crate) fn groups(
     culprits: &[CulpritSummary],
     part: impl Fn(Nanos) -> TimePart,
+    unit: fn(&CulpritSummary) -> Option<&Unit>,
 ) -> Vec<Group> {
-    let mut found: BTreeMap<_, Vec<&CulpritSummary>> = BTreeMap::new();
+    let mut found: BTreeMap<(Source, Option<&Unit>), Vec<&CulpritSummary>> =
+        BTreeMap::new();
     for culprit in culprits {
         let source = source_of(culprit.kind, &culprit.name, culprit.thread.as_ref());
-        found.entry(source).or_default().push(culprit);
+        found.entry((source, unit(culprit))).or_default().push(culprit);
     }
-    let group = |((category, kind, name), all): (
-        (LossCategory, CulpritKind, &str),
-        Vec<&CulpritSummary>,
-    )| {
-        let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
-        let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
-        Group {
-            category,
-            kind,
-            name: name.to_owned(),
-            processes: match category {
-                LossCategory::Programs | LossCategory::Own => processes.len(),
-                LossCategory::Kernel
-                | LossCategory::Hypervisor
-                | LossCategory::Firmware
-                | LossCategory::Unexplained => 0,
-            },
-            threads: threads().count(),
-            gaps: all.iter().map(|culprit| culprit.gaps).sum(),
-            part: part(all.iter().map(|culprit| culprit.ns).sum()),
-            max_ns: all.iter().map(|culprit| culprit.max_ns).max().unwrap_or_default(),
-        }
-    };
-    let mut groups: Vec<Group> = found.into_iter().map(group).collect();
+    let groups = found.into_iter().map(|((source, unit), all)| {
+        let ns = all.iter().map(|culprit| culprit.ns).sum();
+        Group { unit: unit.cloned(), part: part(ns), ..Group::of(source, &all) }
+    });
+    let mut groups: Vec<Group> = groups.collect();
     groups.sort_by_key(|group| (group.category, std::cmp::Reverse(group.part.ns)));
     groups
 }

@@ -8,7 +8,7 @@ use units::{Nanos, Ppm};
 
 use crate::document::text::{Text, text};
 use crate::kernel_facts::value::hypervisor;
-use crate::measurements::noise::culprits::{kind_word, name};
+use crate::measurements::noise::culprits::{name, of_kind};
 use crate::number::{self, ShareUnit};
 
 /// A smaller share of the noise is reported as less than 1 %.
@@ -61,7 +61,7 @@ fn sources(loss: &Loss) -> Text {
 fn source(culprit: &CulpritSummary, unit: ShareUnit) -> Text {
     let name = match culprit.kind == CulpritKind::Steal {
         true => "the hypervisor (steal)".into(),
-        false => text!("{} {}", kind_word(culprit.kind), name(culprit)),
+        false => of_kind(culprit.kind, name(culprit)),
     };
     text!("{}, {} ({} of its noise)", name, culprit.ns, unit.known(culprit.noise_ppm))
 }

@@ -53,6 +53,7 @@ fn parts(split: &Split, lost: TimePart, unit: ShareUnit) -> Text {
     let mut parts = [
         (split.programs, "to other programs"),
         (split.kernel, "to the kernel"),
+        (split.quota, "to a CPU quota"),
         (split.hypervisor, "to the hypervisor"),
         (split.firmware, "to firmware"),
         (split.unexplained, "to unknown causes"),

@@ -73,6 +73,9 @@ fn because(late: &LateWakeupSummary) -> Text {
                 ns
             )
         }
+        (CulpritKind::Quota, _) => {
+            text!("its cgroup had used up the CPU quota, and the thread waited {}", ns)
+        }
         (CulpritKind::Thread, WakePart::Expiry) if main.cause.is_idle() => {
             text!(
                 "the CPU was idle, and the timer's interrupt came {} after the expiry",

@@ -34,11 +34,15 @@ const DEPENDENCIES: [(&str, &str); 6] = [
     ),
 ];
 
+/// The cause of a tick dependency, and the remedy.
+pub(super) fn cause(name: &str) -> &'static str {
+    let known = DEPENDENCIES.iter().find(|(known, _)| *known == name);
+    known.map_or("an unknown dependency", |(_, cause)| cause)
+}
+
 /// A tick dependency, how often it was traced, its cause and the remedy.
 pub(crate) fn dependency(name: &str, count: u64) -> Text {
-    let known = DEPENDENCIES.iter().find(|(known, _)| *known == name);
-    let cause = known.map_or("an unknown dependency", |(_, cause)| cause);
-    text!("{}, {}: {}", Text::name(name), times(count), cause)
+    text!("{}, {}: {}", Text::name(name), times(count), cause(name))
 }
 
 /// A number of times, in words.

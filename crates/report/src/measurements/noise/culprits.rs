@@ -159,7 +159,7 @@ fn class(prio: i32) -> String {
 
 /// Whether it is an interrupt, or work that follows from one.
 pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
-    kind.is_event() && kind != CulpritKind::Thread
+    kind.is_event() && !matches!(kind, CulpritKind::Thread | CulpritKind::Quota)
 }
 
 pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
@@ -172,7 +172,15 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
         CulpritKind::Thread => "thread",
         CulpritKind::Steal => "steal",
         CulpritKind::Firmware => "SMI",
-        CulpritKind::Unexplained => "", // its name is the same word
+        CulpritKind::Quota | CulpritKind::Unexplained => "", // their names say it
+    }
+}
+
+/// A name after the word for its kind, if there is one.
+pub(crate) fn of_kind(kind: CulpritKind, name: Text) -> Text {
+    match kind_word(kind) {
+        "" => name,
+        word => text!("{} {}", word, name),
     }
 }
 

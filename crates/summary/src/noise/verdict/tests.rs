@@ -21,7 +21,7 @@ fn share(
 ) -> (recording::Culprit, Share) {
     let thread = owner.map(|(tid, pid, owner)| {
         let (prio, owner) = (120, Some(owner));
-        Thread { tid, pid, prio, owner, own: false }
+        Thread { tid, pid, prio, owner, unit: None, own: false }
     });
     example::share(gap, kind, name, thread, millis * 1_000_000)
 }
@@ -85,7 +85,7 @@ fn parts_add_up() {
 fn own_cost_is_apart() {
     let thread = |tid, pid, own| {
         let owner = Some(ThreadOwner::Program("noisefloor".to_owned()));
-        Some(Thread { tid, pid, prio: -1, owner, own })
+        Some(Thread { tid, pid, prio: -1, owner, unit: None, own })
     };
     let share = |gap, thread, millis: u64| {
         let kind = CulpritKind::Thread;
@@ -135,6 +135,21 @@ fn consequences() {
     assert!(found.job_hit_ppm.unwrap().get() > 45_000.0);
 }
 
+/// Check that the time of a CPU quota is a part of its own, and no program's.
+#[test]
+fn quotas() {
+    use CulpritKind::{Quota, Thread};
+    let program = ThreadOwner::Program("qemu".to_owned());
+    let split = verdict(Some(example::blamed(&[
+        share(0, Quota, "CPU quota", None, 250),
+        share(0, Thread, "qemu", Some((10, 10, program)), 50),
+    ])));
+    let split = split.split.unwrap();
+    let millis = [split.programs, split.quota].map(|part| part.ns.get() / 1_000_000);
+    assert_eq!(millis, [50, 250]);
+    assert_eq!(split.groups_of(LossCategory::Quota).gaps, 1);
+}
+
 /// Check the keys of the JSON contract.
 #[test]
 fn contract() {
@@ -145,12 +160,12 @@ fn contract() {
     assert_eq!(keys(&value), "busy consequences cpus elapsed_ns lost split threads");
     assert_eq!(
         keys(&value["split"]),
-        "firmware groups hypervisor hypervisor_max kernel own programs unexplained"
+        "firmware groups hypervisor hypervisor_max kernel own programs quota unexplained"
     );
     assert_eq!(
         value["split"]["groups"][0],
         serde_json::json!({"category": "programs", "kind": "thread", "name": "qemu",
-            "processes": 1, "threads": 2, "gaps": 2,
+            "unit": null, "processes": 1, "threads": 2, "gaps": 2,
             "part": {"ns": 300_000_000, "ppm": 30_000.0}, "max_ns": 200_000_000})
     );
     assert_eq!(
