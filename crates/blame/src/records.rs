@@ -60,6 +60,16 @@ impl Record {
         span(self.start, self.end)
     }
 
+    /// The same in each of these parts of its time.
+    fn in_all(&self, parts: &[Span]) -> Vec<Self> {
+        let part = |part: &Span| Self {
+            start: part.start.get(),
+            end: part.end().get(),
+            ..*self
+        };
+        parts.iter().map(part).collect()
+    }
+
     /// A thread's name.
     pub(crate) fn name(&self) -> String {
         text_of(self.comm)
@@ -125,8 +135,10 @@ impl Loss {
 fn without(period: Span, others: &[Span]) -> Vec<Span> {
     let mut from = period.start;
     let mut parts = Vec::new();
+    let first = others.partition_point(|one| one.end() <= period.start);
+    let within = others[first..].iter().take_while(|one| one.start < period.end());
     let end = Span { start: period.end(), length: Nanos::ZERO };
-    for one in others.iter().filter(|one| one.start < period.end()).chain([&end]) {
+    for one in within.chain([&end]) {
         let length = one.start.saturating_sub(from);
         parts.extend((!length.is_zero()).then_some(Span { start: from, length }));
         from = from.max(one.end());
@@ -194,12 +206,12 @@ impl Lane {
     /// quota keeps the measured ones from running. The time until then belongs to the quota.
     pub(crate) fn charged(&self) -> Cow<'_, [Record]> {
         let quotas = self.records.iter().filter(|it| it.level == Level::Quota);
-        let quotas: Vec<(u64, u64)> = quotas.map(|it| (it.start, it.end)).collect();
+        let quotas: Vec<Span> = quotas.map(Record::span).collect();
         if quotas.is_empty() {
             return Cow::Borrowed(&self.records);
         }
         let records = self.records.iter().flat_map(|record| match record.is_other() {
-            true => without(record, &quotas),
+            true => record.in_all(&without(record.span(), &quotas)),
             false => vec![*record],
         });
         Cow::Owned(records.collect())
@@ -275,21 +287,6 @@ impl Lane {
             loss.until = until.max(loss.until);
         }
     }
-}
-
-/// The parts of a record outside of these periods, which are in order.
-fn without(record: &Record, periods: &[(u64, u64)]) -> Vec<Record> {
-    let first = periods.partition_point(|(_, until)| *until <= record.start);
-    let within = periods[first..].iter().take_while(|(from, _)| *from < record.end);
-    let mut rest = Vec::new();
-    let mut start = record.start;
-    for (from, until) in within {
-        rest.push(Record { start, end: *from, ..*record });
-        start = *until;
-    }
-    rest.push(Record { start, ..*record });
-    rest.retain(|part| part.start < part.end);
-    rest
 }
 
 /// The runs of a program's threads on CPUs that are not measured, in the order of their ends.

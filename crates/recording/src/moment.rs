@@ -131,7 +131,8 @@ mod tests {
     /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
-        let thread = Thread { tid: 40, pid: 40, prio: 0, owner: None, own: false };
+        let thread =
+            Thread { tid: 40, pid: 40, prio: 0, owner: None, unit: None, own: false };
         let culprit = Culprit {
             kind: CulpritKind::Thread,
             name: "pathd".to_owned(),

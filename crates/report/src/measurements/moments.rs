@@ -188,7 +188,8 @@ mod tests {
     use crate::terminal::{full_text, screen_text};
 
     fn culprit(kind: CulpritKind, name: &str) -> Culprit {
-        let thread = Thread { tid: 417, pid: 417, prio: 0, owner: None, own: false };
+        let thread =
+            Thread { tid: 417, pid: 417, prio: 0, owner: None, unit: None, own: false };
         let thread = (kind == CulpritKind::Thread).then_some(thread);
         Culprit { kind, name: name.to_owned(), thread }
     }

@@ -203,7 +203,7 @@ fn takers(summary: &WatchSummary) -> Document {
     let table = |listed: usize| {
         Table::of(&all[..all.len().min(listed)])
             .column(Column::name("thread", 12..=30), taker_name)
-            .column(Column::words("of"), taker_kind)
+            .column(Column::name("of", 12..=26), taker_kind)
             .number("waited", |one| one.ns)
             .number("share", |one| number::known(one.wait_ppm))
             .number("runs", |one| number::short_count(one.runs))
@@ -226,18 +226,20 @@ fn thread_cell(thread: Option<&Culprit>) -> Cell {
     }
 }
 
-fn taker_kind(taker: &TakerSummary) -> &'static str {
+fn taker_kind(taker: &TakerSummary) -> Text {
     whose(taker.thread.as_ref(), taker.same_program)
 }
 
-/// Whose thread it is.
-fn whose(thread: Option<&Culprit>, is_same: bool) -> &'static str {
-    let owner = thread.and_then(|one| one.thread.as_ref()?.owner.as_ref());
-    match (thread, owner) {
-        (None, _) => "",
-        _ if is_same => "same program",
-        (_, Some(recording::ThreadOwner::Kernel)) => "kernel",
-        (_, Some(recording::ThreadOwner::Program(_)) | None) => "other program",
+/// Whose thread it is: the unit of another program, if it is known.
+fn whose(thread: Option<&Culprit>, is_same: bool) -> Text {
+    let Some(thread) = thread else { return Text::default() };
+    let thread = thread.thread.as_ref();
+    let unit = thread.and_then(|thread| thread.unit.as_ref());
+    match (thread.and_then(|thread| thread.owner.as_ref()), unit) {
+        _ if is_same => "same program".into(),
+        (Some(recording::ThreadOwner::Kernel), _) => "kernel".into(),
+        (_, Some(unit)) => Text::name(unit.to_string()),
+        (Some(recording::ThreadOwner::Program(_)) | None, None) => "other program".into(),
     }
 }
 
@@ -271,7 +273,7 @@ fn delays(longest: &[WatchedDelaySummary]) -> Document {
         Column::number("from"),
         Column::number("duration"),
         Column::name("thread", 12..=30),
-        Column::words("of"),
+        Column::name("of", 12..=26),
     ]);
     for delay in longest {
         let at = number::moment(delay.at_ns);

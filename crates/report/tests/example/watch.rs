@@ -14,7 +14,8 @@ fn micros(micros: u64) -> Nanos {
 }
 
 fn thread(name: &str, tid: u32, prio: i32, owner: ThreadOwner) -> Culprit {
-    let thread = Thread { tid, pid: tid, prio, owner: Some(owner), own: false };
+    let thread =
+        Thread { tid, pid: tid, prio, owner: Some(owner), unit: None, own: false };
     Culprit { kind: CulpritKind::Thread, name: name.to_owned(), thread: Some(thread) }
 }
 
