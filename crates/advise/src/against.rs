@@ -39,6 +39,7 @@ pub fn against(kind: CulpritKind, name: &str) -> Against {
         | CulpritKind::Nmi
         | CulpritKind::Quota
         | CulpritKind::Steal
+        | CulpritKind::Firmware
         | CulpritKind::Unexplained => Against::Unknown,
     }
 }

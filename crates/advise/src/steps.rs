@@ -177,6 +177,7 @@ mod tests {
             kernel: part(verdict, timers + devices),
             quota: zero,
             hypervisor: zero,
+            firmware: zero,
             unexplained: zero,
             own: zero,
             hypervisor_max: None,

@@ -202,6 +202,7 @@ mod tests {
         };
         let body = Body::Ticks { spec, series: TicksSeries::default() };
         let recording = Recording {
+            hardware: None,
             taken: "2020-01-01T00:00:00Z".to_owned(),
             tool: Recording::TOOL.to_owned(),
             facts: serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap(),

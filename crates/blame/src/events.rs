@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::interruptions::{busy, interruptions};
 use crate::join::edges::TypicalEdges;
+use crate::join::firmware;
 use crate::join::layers::{Piece, innermost};
 use crate::join::steal::common;
 use crate::join::{Joined, join, within};
@@ -67,6 +68,7 @@ impl Events {
     /// `trace` the events themselves are stored too: of a measurement with moments those around them.
     /// `edges` are those of the interruptions of a program.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool, edges: &TypicalEdges) {
+        let has_limit = recording.body.trigger().stop_above_ns.is_some();
         let mut doubts = if let Body::Run { spec, series } = &mut recording.body {
             let found = self.interrupted(&spec.cpus, series, edges);
             if series.interruptions.is_some() {
@@ -80,10 +82,14 @@ impl Events {
             self.late(spec, series)
         } else if let Body::Jitter { spec, series } = &mut recording.body {
             self.slow(spec.cpu, series)
+        } else if let Some(series) = recording.body.noise_mut() {
+            let doubts = self.blame(series, trace && !has_limit);
+            if let Some(counts) = &recording.hardware {
+                firmware::attribute(&mut series.cpus, counts, &recording.facts);
+            }
+            doubts
         } else {
-            let is_whole = trace && recording.body.trigger().stop_above_ns.is_none();
-            let noise = recording.body.noise_mut();
-            noise.map(|series| self.blame(series, is_whole)).unwrap_or_default()
+            Vec::new()
         };
         let body = &recording.body;
         let causes = |found: &FoundMoment| causes_of_moment(body, found);
@@ -264,7 +270,8 @@ impl Events {
             at_most_ns: bounds.iter().map(|bound| bound.at_most).sum(),
             unexplained_max_ns: steal_max,
         });
-        Blamed { culprits, shares, events: counts, lost, losses, steal, trace }
+        let events = counts;
+        Blamed { culprits, shares, events, lost, losses, steal, firmware: None, trace }
     }
 
     /// The doubt if events were not traced, although that was not requested.

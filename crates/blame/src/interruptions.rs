@@ -198,7 +198,7 @@ fn blamed(
     let Joined { shares, .. } = join(gaps, events, &losses, &[], &mut culprits);
     counts.resize(culprits.len(), 0);
     let lost = lost.iter().copied().fold(0, u64::saturating_add);
-    Blamed { culprits, shares, events: counts, lost, losses, steal: None, trace: None }
+    Blamed { culprits, shares, events: counts, lost, losses, ..Blamed::default() }
 }
 
 /// The times in which a CPU was busy within these periods of the records' clock, relative to the

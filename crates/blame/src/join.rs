@@ -11,6 +11,8 @@
 //!    to twice what is typical of its kind in this run ([`crate::join::edges`]).
 //! 3. The rest, or all of a gap without events, is attributed to the hypervisor as far as its clock
 //!    proves that it took the time ([`crate::join::steal`]), and is else unexplained.
+//! 4. Of the gaps of all CPUs that are unexplained as a whole, some may be proven to be the firmware's
+//!    ([`crate::join::firmware`]).
 //!
 //! A gap that overlaps a period with lost events may have had any of them: all of it is
 //! unexplained, and it does not count for typical edges. Nothing is rounded or dropped: the shares
@@ -19,6 +21,7 @@
 //! Cannot see the time that a hypervisor takes within an event: it is attributed to the event.
 
 pub(crate) mod edges;
+pub(crate) mod firmware;
 pub(crate) mod layers;
 pub(crate) mod steal;
 
@@ -138,7 +141,12 @@ pub(crate) fn nameless(culprits: &mut Vec<Culprit>, kind: CulpritKind) -> usize 
     if let Some(place) = culprits.iter().position(|culprit| culprit.kind == kind) {
         return place;
     }
-    let name = if kind == CulpritKind::Steal { "hypervisor" } else { "unexplained" };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds have names")]
+    let name = match kind {
+        CulpritKind::Steal => "hypervisor",
+        CulpritKind::Firmware => "firmware",
+        _ => "unexplained",
+    };
     culprits.push(Culprit { kind, name: name.to_owned(), thread: None });
     culprits.len() - 1
 }

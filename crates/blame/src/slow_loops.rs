@@ -59,7 +59,7 @@ pub(crate) fn blamed(lane: &Lane, names: &Names, loops: &[SlowLoop]) -> Blamed {
         shares.extend(shares_of(test, *jitter, &pieces, unexplained));
     }
     let lost = lane.losses.iter().map(|loss| loss.events).sum();
-    Blamed { culprits, shares, events, lost, losses, steal: None, trace: None }
+    Blamed { culprits, shares, events, lost, losses, ..Blamed::default() }
 }
 
 /// The shares of one test, which add up to its jitter. Events take no more: the workload took some time,

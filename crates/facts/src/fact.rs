@@ -55,6 +55,12 @@ impl Unknown {
         Self { code, text: text.into() }
     }
 
+    /// The same reason, with another text if a file does not exist.
+    pub(crate) fn if_absent(self, text: impl Into<String>) -> Self {
+        let text = if self.code == Why::Absent { text.into() } else { self.text };
+        Self { text, ..self }
+    }
+
     /// The reason for invalid contents, with the file, the line (from 1) and its text.
     pub fn garbage(file: &str, line: usize, text: &str, expected: &str) -> Self {
         let text: String = text.trim_end().chars().take(60).collect();

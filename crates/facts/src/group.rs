@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod contradictions;
 pub(crate) mod cpu_lists;
 pub(crate) mod cpus;
+pub(crate) mod hardware;
 pub(crate) mod irq;
 pub(crate) mod kernel;
 pub(crate) mod power;

@@ -41,16 +41,19 @@ pub use format::cpu_times::{CpuTime, CpuTimes};
 pub use format::energy::{EnergyZone, energy_zones};
 pub use format::idle::{IdleCount, IdleState, idle_counts, resume_limit_us};
 pub use format::interrupts::{InterruptLine, Interrupts};
+pub use format::pmu::PmuEvent;
 pub use format::pressure::{Stall, Stalls};
 pub use format::schedstat::SchedStat;
 pub use format::softirqs::Softirqs;
 pub use format::task_stat::TaskStat;
+pub use format::throttling::{SlowDowns, current_khz};
 pub use format::timer_list::TimerList;
 pub use format::unit::{Unit, UnitKind};
 pub use group::boot::Boot;
 pub use group::cgroup::Cgroup;
 pub use group::clock::Clock;
 pub use group::cpus::{Cpus, Smt};
+pub use group::hardware::{Hardware, frequency_events, smi_event};
 pub use group::irq::Irq;
 pub use group::kernel::{Flavour, Kernel};
 pub use group::power::Power;
@@ -121,6 +124,8 @@ facts! {
     virt: Virt,
     /// Power.
     power: Power,
+    /// Below the kernel.
+    hardware: Hardware,
     /// Control groups.
     cgroup: Cgroup,
     /// Pressure stall information.

@@ -366,6 +366,29 @@ fn energy() {
     assert_eq!(zones("arm64").unwrap_err().code, Why::Absent);
 }
 
+/// Check what slows a processor down, and the reasons of machines without these counts.
+#[test]
+fn hardware() {
+    let metal = read("ubuntu-24.04").hardware;
+    assert_eq!(metal.smi_event.get().unwrap(), "msr/smi/");
+    assert_eq!(metal.frequency_source.get().unwrap(), "msr/aperf/, msr/mperf/");
+    assert_eq!(
+        (metal.base_khz.get(), metal.turbo.get()),
+        (Some(&2_600_000), Some(&true))
+    );
+    assert_eq!(
+        (metal.heat_throttles.get(), metal.power_limits.get()),
+        (Some(&5), Some(&0))
+    );
+    for tree in ["arm64", "rhel5-divider"] {
+        let why = read(tree).hardware.smi_event.value().unwrap_err().clone();
+        assert_eq!((why.code, why.text.as_str()), (Why::Absent, "no msr PMU"), "{tree}");
+    }
+    let guest = read("firecracker-6.18").hardware;
+    let why = guest.heat_throttles.value().unwrap_err();
+    assert!(why.text.ends_with(": a virtual machine (KVM)"), "{why}");
+}
+
 /// Check cores, packages and nodes, from lists and from masks of old kernels.
 #[test]
 fn topology() {

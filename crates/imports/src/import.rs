@@ -91,6 +91,7 @@ impl Import {
         };
         let series = ImportedSeries { command: self.command, lengths: self.lengths };
         Recording {
+            hardware: None,
             taken: taken.map_or_else(Recording::moment, moment),
             tool: self.tool,
             facts: facts(self.facts),

@@ -10,6 +10,7 @@ mod error;
 mod isolation;
 mod lock;
 mod numeric_entries;
+mod perf_event;
 mod program;
 mod settings;
 mod task;
@@ -24,6 +25,7 @@ pub use error::{Error, Kind};
 pub use isolation::dma_latency::wake_limit_us;
 pub use isolation::{Isolation, IsolationOptions};
 pub use lock::{LockWait, on_lock_wait, try_lock, try_lock_folder};
+pub use perf_event::PerfCounter;
 pub use program::child::{
     may_have, may_order_threads, may_outrank, order_threads, take_stdin, tether,
 };

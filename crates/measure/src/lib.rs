@@ -17,6 +17,7 @@ mod doubts;
 mod energy;
 mod error;
 mod guests;
+mod hardware;
 mod jitter;
 mod latency;
 mod nohz;
@@ -50,6 +51,7 @@ use units::{CpuSet, Nanos};
 use crate::control::hotplug::Hotplug;
 use crate::control::observer::Watch;
 use crate::control::watchdog::Watchdog;
+use crate::hardware::HardwareMeter;
 
 /// The shortest useful measurement.
 const SHORTEST: Nanos = Nanos::from_millis(1);
@@ -186,20 +188,42 @@ pub fn run(
     if let Some((_, trigger)) = spec.trigger() {
         control.moments.prepare(&spec.cpus(), trigger);
     }
+    let meter = is_on_host.then(|| hardware_meter(spec, facts)).flatten();
     let body = match control.has_neighbours {
         true => measure_with_watchdog(spec, facts, watch, &mut doubts)?,
         false => measure(spec, facts, watch, &mut doubts)?,
     };
+    let hardware = meter.map(HardwareMeter::end);
     let offline = hotplug.map(|hotplug| hotplug.end(&spec.cpus())).unwrap_or_default();
     doubts::replace_suspicions(&mut doubts, &offline);
     if !throttled.is_empty() {
         doubts.extend(doubts::of_quota(&throttled, &throttling(), facts));
     }
+    doubts.extend(hardware.iter().flat_map(hardware::of_hardware));
     doubts.extend(omitted_cpus(spec, facts));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));
     }
-    Ok(Recording::now(facts.clone(), body, doubts))
+    Ok(Recording { hardware, ..Recording::now(facts.clone(), body, doubts) })
+}
+
+/// Counts what slows down the CPUs of a measurement whose result depends on it.
+fn hardware_meter(spec: &Spec, facts: &Facts) -> Option<HardwareMeter> {
+    let is_busy = match spec {
+        Spec::Noise(_) | Spec::Jitter(_) => true,
+        Spec::Check(_) | Spec::Latency(_) | Spec::Run(_) => false,
+        Spec::Ticks(_)
+        | Spec::Calls(_)
+        | Spec::NohzTest(_)
+        | Spec::NohzStress(_)
+        | Spec::Slices(_)
+        | Spec::Wakers(_)
+        | Spec::Watch(_)
+        | Spec::Guests(_)
+        | Spec::Program(_)
+        | Spec::Imported(_) => return None,
+    };
+    Some(HardwareMeter::start(&spec.cpus(), is_busy, facts))
 }
 
 /// Measures on a machine with other tasks: the calling thread leaves the measured CPUs if there is

@@ -57,9 +57,27 @@ pub enum CulpritKind {
     Quota,
     /// Time that the hypervisor took.
     Steal,
+    /// Firmware, in a system management interrupt.
+    Firmware,
     /// No known event explains it; or a kind of a later version.
     #[serde(other)]
     Unexplained,
+}
+
+impl CulpritKind {
+    /// Whether it is an event that the kernel sees.
+    pub fn is_event(self) -> bool {
+        match self {
+            Self::Timer
+            | Self::Ipi
+            | Self::Irq
+            | Self::Softirq
+            | Self::Nmi
+            | Self::Thread
+            | Self::Quota => true,
+            Self::Steal | Self::Firmware | Self::Unexplained => false,
+        }
+    }
 }
 
 /// A thread that used the CPU.
@@ -174,6 +192,15 @@ pub struct Steal {
     pub unexplained_max_ns: Nanos,
 }
 
+/// What the count of system management interrupts (SMIs) proves of a CPU's gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Firmware {
+    /// The number of SMIs during the measurement.
+    pub smis: u64,
+    /// The upper bound of their time in the unexplained time.
+    pub unexplained_max_ns: Nanos,
+}
+
 /// An event, in a gap or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(usize, Span)", into = "(usize, Span)")]
@@ -203,6 +230,9 @@ pub struct Blamed {
     /// Steal time; `None` if no clock counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<Steal>,
+    /// What the count of system management interrupts proves; `None` if they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<Firmware>,
     /// All events in the order in which they began, as `[culprit, [start_ns, length_ns]]`; `None`
     /// unless they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,6 +293,10 @@ mod tests {
                 at_most_ns: Nanos::from_nanos(6),
                 unexplained_max_ns: Nanos::from_nanos(1),
             }),
+            firmware: Some(Firmware {
+                smis: 2,
+                unexplained_max_ns: Nanos::from_nanos(7),
+            }),
             trace: Some(vec![Event { culprit: 0, span: (inside_ns, ns).into() }]),
         };
         let expected = serde_json::json!({
@@ -276,6 +310,7 @@ mod tests {
             ],
             "shares": [[3, 0, 900, 700], [3, 0, 900, 700, 150]], "events": [12, 0], "lost": 0,
             "steal": {"clock": "paravirt", "at_least_ns": 5, "at_most_ns": 6, "unexplained_max_ns": 1},
+            "firmware": {"smis": 2, "unexplained_max_ns": 7},
             "trace": [[0, [700, 900]]],
         });
         assert_eq!(serde_json::to_value(&blamed).unwrap(), expected);

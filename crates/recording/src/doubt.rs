@@ -31,6 +31,12 @@ pub enum Code {
     RtThrottled,
     /// A cgroup of this process has used up its CPU quota, so that its threads had to wait.
     Throttled,
+    /// Heat or a power limit has throttled a measured CPU.
+    HardwareThrottled,
+    /// The frequency of a measured CPU has changed.
+    FrequencyChanged,
+    /// A measured CPU had a machine check exception.
+    MachineCheck,
     /// A counter went back to a smaller value: its delta is not known.
     CounterReset,
     /// The run is too short for a result that was requested.

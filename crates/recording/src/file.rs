@@ -20,7 +20,8 @@ use serde_json::de::IoRead;
 use serde_json::error::Category;
 
 use crate::{
-    Body, CpuTrace, Doubt, Error, Kind, Moment, Moments, Recording, Repeat, kinds,
+    Body, CpuTrace, Doubt, Error, HardwareCounts, Kind, Moment, Moments, Recording,
+    Repeat, kinds,
 };
 
 /// The version of the format noisefloor writes, and the newest that it reads.
@@ -56,6 +57,8 @@ struct Writing<'a> {
     #[serde(flatten)]
     moments: &'a Moments,
     #[serde(skip_serializing_if = "Option::is_none")]
+    hardware: &'a Option<HardwareCounts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     repeat: &'a Option<Repeat>,
 }
 
@@ -72,6 +75,8 @@ struct Reading<Spec, Series> {
     #[serde(default)]
     trace: Vec<CpuTrace>,
     #[serde(default)]
+    hardware: Option<HardwareCounts>,
+    #[serde(default)]
     repeat: Option<Repeat>,
 }
 
@@ -86,6 +91,7 @@ impl Serialize for Recording {
             body: &self.body,
             doubts: &self.doubts,
             moments: &self.moments,
+            hardware: &self.hardware,
             repeat: &self.repeat,
         };
         whole.serialize(to)
@@ -222,6 +228,7 @@ fn read_as<'de, Spec: DeserializeOwned, Series: DeserializeOwned, A: MapAccess<'
         body: body(read.spec, read.series),
         doubts: read.doubts,
         moments: Moments { found: read.moments, trace: read.trace },
+        hardware: read.hardware,
         repeat: read.repeat,
     })
 }

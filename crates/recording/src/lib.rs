@@ -11,6 +11,7 @@ mod counts;
 mod doubt;
 mod error;
 mod file;
+mod hardware;
 mod has_values;
 mod input;
 mod kinds;
@@ -25,8 +26,8 @@ mod waiting;
 mod words;
 
 pub use blame::{
-    Blamed, Culprit, CulpritKind, Event, Share, Source, Steal, StealClock, Thread,
-    ThreadOwner,
+    Blamed, Culprit, CulpritKind, Event, Firmware, Share, Source, Steal, StealClock,
+    Thread, ThreadOwner,
 };
 pub use cell::{
     Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,
@@ -38,6 +39,7 @@ pub use counts::{
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;
+pub use hardware::{CpuHardware, Frequency, HardwareCounts, Throttled};
 pub use input::{Input, SIZE_MAX, read_text};
 pub use kinds::*;
 pub use moment::{
@@ -70,6 +72,8 @@ pub struct Recording {
     pub doubts: Vec<Doubt>,
     /// Values above the limit of its parameters, with what happened then.
     pub moments: Moments,
+    /// What the processor and its firmware counted; `None` if that was not read.
+    pub hardware: Option<HardwareCounts>,
     /// Its place in a set of repeated runs; `None`: a single run.
     pub repeat: Option<Repeat>,
 }
@@ -83,7 +87,8 @@ impl Recording {
         let (taken, tool) = (Self::moment(), Self::TOOL.to_owned());
         doubts.extend(body.nothing_measured(&doubts));
         let moments = Moments::default();
-        Self { taken, tool, facts, body, doubts, moments, repeat: None }
+        let hardware = None;
+        Self { taken, tool, facts, body, doubts, moments, hardware, repeat: None }
     }
 
     /// When it was taken, in seconds since 1970; `None` if that is not RFC 3339.

@@ -4,9 +4,9 @@
 //! that can be read again.
 
 use facts::Facts;
-use recording::{Body, Doubt, FORMAT, Moments, Recording, Repeat};
+use recording::{Body, Doubt, FORMAT, HardwareCounts, Moments, Recording, Repeat};
 use serde::Serialize;
-use summary::Summary;
+use summary::{HardwareSummary, Summary};
 
 use crate::json::metrics::Metrics;
 use crate::measurements::check::findings::{FindingText, findings};
@@ -44,7 +44,16 @@ struct Measured<'a, Spec, Series> {
     #[serde(flatten)]
     moments: &'a Moments,
     #[serde(skip_serializing_if = "Option::is_none")]
+    hardware: Option<HardwareJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     repeat: &'a Option<Repeat>,
+}
+
+#[derive(Serialize)]
+struct HardwareJson<'a> {
+    #[serde(flatten)]
+    counts: &'a HardwareCounts,
+    all: HardwareSummary,
 }
 
 #[derive(Serialize)]
@@ -78,6 +87,9 @@ pub fn json(
     } else {
         None
     };
+    let hardware = recording.hardware.as_ref();
+    let hardware =
+        hardware.map(|counts| HardwareJson { counts, all: HardwareSummary::of(counts) });
     macro_rules! object {
         ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {
@@ -93,6 +105,7 @@ pub fn json(
                         series,
                         doubts: &recording.doubts,
                         moments: &recording.moments,
+                        hardware,
                         repeat: &recording.repeat,
                     })
                 })*

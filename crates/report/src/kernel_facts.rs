@@ -67,6 +67,7 @@ fn title(group: &'static str) -> &'static str {
         "clock" => "Clock",
         "virt" => "Virtualisation",
         "power" => "Power",
+        "hardware" => "Below the kernel: firmware, heat, frequency",
         "cgroup" => "Control group of this process",
         "pressure" => "Pressure: tasks that wait",
         "security" => "Privileges of this process",

@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod guests;
+pub(crate) mod hardware;
 pub(crate) mod imported;
 pub(crate) mod jitter;
 pub(crate) mod latency;
@@ -64,6 +65,7 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         }
     };
     let document = document.add(moments::moments(recording));
+    let document = document.add_full(hardware::hardware(recording));
     let doubts = Document::default().doubts(&recording.doubts);
     // The screen of `check` has them in one line.
     let is_check = matches!(recording.body, Body::Check { .. });

@@ -174,6 +174,7 @@ mod tests {
             CellSummary::Measured(Summary::Calls(CallsSummary::of(&spec, &series)));
         assert_eq!(named(&cell_metrics(&summary)), [("getpid_ns_p50", 130.0)]);
         let none = CellSummary::Measured(Summary::Noise(NoiseSummary {
+            firmware: None,
             cpus: Vec::new(),
             source: None,
             culprits: Vec::new(),

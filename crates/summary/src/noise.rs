@@ -10,6 +10,7 @@ use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::noise::culprits::{CulpritSummary, GapTotal};
 use crate::noise::eventless::Eventless;
+use crate::noise::firmware::FirmwareSummary;
 use crate::noise::free::Risk;
 use crate::noise::own::OwnCost;
 use crate::noise::steal::{StealSummary, StolenTime};
@@ -20,6 +21,7 @@ pub(crate) mod by_cpu;
 pub(crate) mod by_unit;
 pub(crate) mod culprits;
 pub(crate) mod eventless;
+pub(crate) mod firmware;
 pub(crate) mod free;
 pub(crate) mod hits;
 pub(crate) mod job_times;
@@ -72,6 +74,8 @@ pub struct CpuNoiseSummary {
     pub eventless: Option<Eventless>,
     /// Stolen time; null if unknown.
     pub steal: Option<StealSummary>,
+    /// The firmware's time; null if unknown.
+    pub firmware: Option<FirmwareSummary>,
     /// The timer interrupts; null if events were not traced.
     pub timers: Option<Vec<TimerRate>>,
     /// The counters of `/proc` during the measurement.
@@ -93,6 +97,8 @@ pub struct NoiseSummary {
     pub eventless: Option<Eventless>,
     /// Stolen time of all CPUs; null if unknown for one.
     pub steal: Option<StealSummary>,
+    /// The firmware's time on all CPUs; null if unknown for one.
+    pub firmware: Option<FirmwareSummary>,
 }
 
 impl NoiseSummary {
@@ -108,6 +114,8 @@ impl NoiseSummary {
         let culprits =
             CulpritSummary::together(cpus.iter().flat_map(|cpu| cpu.culprits.clone()));
         let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
+        let firmware =
+            FirmwareSummary::together(cpus.iter().map(|cpu| cpu.firmware.as_ref()));
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
         let source = series.source.map(|source| source.name().to_owned());
@@ -117,7 +125,7 @@ impl NoiseSummary {
             let noise = cpus.iter().map(|cpu| cpu.noise_ns).sum();
             OwnCost::of(&culprits, elapsed, noise)
         });
-        Self { cpus, source, culprits, own, eventless, steal }
+        Self { cpus, source, culprits, own, eventless, steal, firmware }
     }
 
     /// The CPUs in descending order of loss.
@@ -136,6 +144,7 @@ impl CpuNoiseSummary {
         let culprits = culprits(input, &total);
         let blamed = input.blamed.as_ref();
         let steal = blamed.and_then(|blamed| blamed.steal.as_ref());
+        let firmware = blamed.and_then(|blamed| blamed.firmware);
         Self {
             cpu: input.cpu,
             elapsed_ns: input.elapsed_ns,
@@ -149,6 +158,7 @@ impl CpuNoiseSummary {
             risk: free::risks(window(input), &input.gaps, &JOBS),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
+            firmware: firmware.map(|firmware| FirmwareSummary::of(firmware, &culprits)),
             own: blamed.map(|_| OwnCost::of(&culprits, input.elapsed_ns, total.ns)),
             culprits,
             timers: blamed.map(|blamed| TimerRate::of(blamed, input.elapsed_ns)),
@@ -224,7 +234,8 @@ mod tests {
             "culprits": [{"kind": "unexplained", "name": "unexplained", "gaps": 2,
                 "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
                 "max_ns": 2_999_800, "period": null}],
-            "own": null, "eventless": null, "steal": null, "timers": null,
+            "own": null, "eventless": null, "steal": null, "firmware": null,
+            "timers": null,
             "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
@@ -235,7 +246,7 @@ mod tests {
             found,
             serde_json::json!({
                 "cpus": [expected], "source": null, "culprits": all, "own": null,
-                "eventless": null, "steal": null
+                "eventless": null, "steal": null, "firmware": null
             })
         );
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();

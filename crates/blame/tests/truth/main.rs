@@ -4,6 +4,8 @@
 //! with a message.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[cfg(target_arch = "x86_64")]
+mod firmware;
 mod injector;
 mod late;
 mod noise;

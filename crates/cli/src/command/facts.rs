@@ -1,5 +1,6 @@
 //! `facts`: kernel settings, each with the file it was read from.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ::facts::{Facts, Root};
@@ -50,10 +51,10 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
 fn refuse_garbage(facts: &Facts) -> Result<(), Failure> {
     let garbage = facts.garbage();
     let reasons = garbage.iter().filter_map(|entry| entry.value.as_ref().err());
-    let mut reasons: Vec<String> =
-        reasons.map(|why| printable(&why.to_string()).into_owned()).collect();
+    let reasons = reasons.map(|why| printable(&why.to_string()).into_owned());
     // Several facts can come from one file.
-    reasons.dedup();
+    let mut seen = BTreeSet::new();
+    let reasons: Vec<String> = reasons.filter(|why| seen.insert(why.clone())).collect();
     if reasons.is_empty() {
         return Ok(());
     }

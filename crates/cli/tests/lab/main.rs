@@ -8,6 +8,7 @@ mod calls;
 mod counter;
 mod expected;
 mod figures;
+mod firmware;
 mod gate;
 mod guest_program;
 mod guests;

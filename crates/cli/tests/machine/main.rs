@@ -9,6 +9,7 @@ mod environment;
 mod file_protections;
 mod files;
 mod guests;
+mod hardware;
 mod history;
 mod hostile;
 #[path = "../shared/install.rs"]

@@ -44,10 +44,15 @@ impl CpuInfo {
         Ok(Self(pairs))
     }
 
+    /// The value of a line.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(own, _)| own == name)?;
+        Some(value)
+    }
+
     /// The flags; `None` if the architecture has none (all except x86).
     pub(crate) fn flags(&self) -> Option<impl Iterator<Item = &str>> {
-        let (_, flags) = self.0.iter().find(|(name, _)| name == "flags")?;
-        Some(flags.split_ascii_whitespace())
+        Some(self.value("flags")?.split_ascii_whitespace())
     }
 }
 

@@ -76,6 +76,13 @@ impl Interrupts {
         counts.reduce(u64::wrapping_add)
     }
 
+    /// The count of the line with that label on a CPU; `None` without the line, or if the CPU is
+    /// offline.
+    pub fn labelled(&self, label: &str, cpu: Cpu) -> Option<u64> {
+        let line = self.lines.iter().find(|line| line.label == label)?;
+        self.count(line, cpu)
+    }
+
     /// The increase of each line's count on a CPU since an earlier reading; `None` if the count was
     /// reset. A new line starts from zero. Lines with one count for the whole machine are skipped.
     pub fn since<'a>(

@@ -94,7 +94,7 @@ impl Cpus {
 
 /// The online CPUs; on kernels before 2.6.26, which do not list them in `/sys`, from
 /// `/proc/cpuinfo`.
-fn online(sources: &Sources) -> Fact<CpuSet> {
+pub(crate) fn online(sources: &Sources) -> Fact<CpuSet> {
     let listed = sources.cpus(&format!("{DIR}/online"));
     match listed.value() {
         Err(unknown) if unknown.code == Why::Absent => {}

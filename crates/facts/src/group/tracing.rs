@@ -64,7 +64,7 @@ impl Tracing {
     pub(crate) fn read(sources: &Sources) -> Self {
         let tracefs = tracefs(sources);
         Self {
-            tracers: listed(sources, &tracefs, "available_tracers", words),
+            tracers: tracers(sources, &tracefs),
             tracepoints: listed(sources, &tracefs, "available_events", tracepoints),
             tracefs,
             bpf: bpf(sources),
@@ -75,8 +75,13 @@ impl Tracing {
     }
 }
 
+/// The available tracers.
+pub(crate) fn tracers(sources: &Sources, tracefs: &Fact<String>) -> Fact<Vec<String>> {
+    listed(sources, tracefs, "available_tracers", words)
+}
+
 /// The mount point of tracefs, or its automatic mount below debugfs.
-fn tracefs(sources: &Sources) -> Fact<String> {
+pub(crate) fn tracefs(sources: &Sources) -> Fact<String> {
     let place = Mounts::read(sources.root).and_then(|mounts| {
         let place = |kind: &str| {
             let mut places = mounts.of_kind(kind).map(|mount| mount.directory.clone());

@@ -71,7 +71,8 @@ impl Virt {
     }
 }
 
-fn hypervisor(sources: &Sources) -> Fact<Option<String>> {
+/// The hypervisor.
+pub(crate) fn hypervisor(sources: &Sources) -> Fact<Option<String>> {
     if let Some(fact) = xen(sources) {
         return fact;
     }

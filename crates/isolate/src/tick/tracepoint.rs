@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +18,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use units::{Cause, Cpu, Helped};
 
 use crate::error::{Error, Kind};
+use crate::perf_event::{self, Attributes};
 
 /// The mount points of tracefs; the second is mounted by debugfs automatically.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -30,7 +31,6 @@ const PAGES: usize = 64;
 const WATERMARK: u64 = 1 << 14;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_SAMPLE_RAW: u64 = 1 << 10;
-const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 /// `_IO('$', 5)`: writes the records of an event into the ring buffer of another one.
 const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 const PERF_RECORD_LOST: u32 = 2;
@@ -254,27 +254,9 @@ fn failed(why: impl Into<Cause>) -> Error {
     Error::new(Kind::Privilege, "failed to trace what keeps the tick").caused_by(why)
 }
 
-/// `struct perf_event_attr` in its first version (`PERF_ATTR_SIZE_VER0`), which all kernels
-/// support.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
 fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
     let attributes = Attributes {
         kind: PERF_TYPE_TRACEPOINT,
-        size: u32::try_from(size_of::<Attributes>()).unwrap_or(0),
         config: tracepoint,
         sample_period: 1,
         sample_type: PERF_SAMPLE_RAW,
@@ -282,30 +264,11 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
         wakeup_events: u32::MAX,
         ..Attributes::default()
     };
-    let (every_task, no_group) = (-1, -1);
-    let cpu = i32::try_from(cpu.index()).unwrap_or(i32::MAX);
-    // SAFETY: `attributes` has its size, outlives the call, and is only read.
-    let opened = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            every_task,
-            cpu,
-            no_group,
-            PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    match i32::try_from(opened) {
-        // SAFETY: a new descriptor without another owner.
-        Ok(file) if file >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(file) }),
-        _ => {
-            let error = std::io::Error::last_os_error();
-            let help = "it needs root, or CAP_PERFMON and a readable tracefs";
-            let text = "failed to open the tracepoint";
-            let refused = Error::new(Kind::Privilege, text);
-            Err(failed(refused.caused_by(Helped::new(error, help))))
-        }
-    }
+    perf_event::open(attributes, cpu).map_err(|error| {
+        let help = "it needs root, or CAP_PERFMON and a readable tracefs";
+        let refused = Error::new(Kind::Privilege, "failed to open the tracepoint");
+        failed(refused.caused_by(Helped::new(error, help)))
+    })
 }
 
 fn redirect(counter: &OwnedFd, to: &OwnedFd) -> Result<(), Error> {

@@ -112,6 +112,7 @@ impl Lines {
                 | CulpritKind::Ipi
                 | CulpritKind::Nmi
                 | CulpritKind::Steal
+                | CulpritKind::Firmware
                 | CulpritKind::Unexplained => (4, "interrupt"),
             };
             Some(self.slice(event.span, &culprit.name, category, line))

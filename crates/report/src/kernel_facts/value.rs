@@ -15,10 +15,13 @@ pub(crate) fn label(name: &str) -> String {
     match name {
         "nohz_full" => return name.to_owned(),
         "tsc_hz" => return "tsc rate".to_owned(),
+        "base_khz" => return "base frequency".to_owned(),
+        "smi_event" => return "SMI event".to_owned(),
         _ => {}
     }
-    let bare =
-        ["_ns", "_us", "_ms", "_hz"].iter().find_map(|unit| name.strip_suffix(unit));
+    let bare = ["_ns", "_us", "_ms", "_khz", "_hz"]
+        .iter()
+        .find_map(|unit| name.strip_suffix(unit));
     bare.unwrap_or(name).replace('_', " ")
 }
 
@@ -151,6 +154,7 @@ fn quantity(key: &str, number: u64) -> Text {
         Some("ns") => number::duration(Nanos::from_nanos(number)),
         Some("us") => number::duration(Nanos::from_micros(number)),
         Some("ms") => number::duration(Nanos::from_millis(number)),
+        Some("khz") => number::frequency(number.saturating_mul(1_000)),
         Some("hz") => number::frequency(number),
         _ => Text::number(number.to_string()),
     }
@@ -206,6 +210,7 @@ mod tests {
             ("sched.rr_timeslice_ms", json!(100), "100 ms"),
             ("sched.fair_server_runtime_ns", json!([50_000_000, 0]), "50 ms, 0 ns"),
             ("clock.tsc_hz", json!(2_596_122_000_u64), "2.60 GHz"),
+            ("hardware.base_khz", json!(2_600_000), "2.6 GHz"),
             ("security.uid", json!(1000), "1000"),
         ] {
             assert_eq!(words(key, &value), text, "{key}");

@@ -3,6 +3,7 @@
 
 pub(crate) mod culprits;
 pub(crate) mod edges;
+pub(crate) mod firmware;
 pub(crate) mod periods;
 pub(crate) mod proc_counters;
 pub(crate) mod steal;
@@ -17,6 +18,7 @@ use crate::document::table::{Cell, Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::{culprits, together};
 use crate::measurements::noise::edges::edges;
+use crate::measurements::noise::firmware::firmware;
 use crate::measurements::noise::periods::{eventless, periods};
 use crate::measurements::noise::proc_counters::counters;
 use crate::measurements::noise::steal::steal;
@@ -46,6 +48,7 @@ pub(crate) fn noise(
     let (listed, few) = (worst(summary, LISTED, WORST), worst(summary, SCREEN, SCREEN));
     let details = Document::default()
         .lines(steal(summary))
+        .lines(firmware(summary))
         .lines(periods(summary))
         .add(edges(summary))
         .add(eventless(summary));

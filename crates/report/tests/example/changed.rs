@@ -76,6 +76,7 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
         }
         let events = vec![2_499, 2_499, 0, 12];
         cpu.blamed = Some(Blamed {
+            firmware: None,
             culprits: culprits.clone(),
             shares,
             events,

@@ -105,6 +105,7 @@ pub(crate) fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recordi
         body,
         doubts,
         moments: Moments::default(),
+        hardware: None,
         repeat: None,
     }
 }

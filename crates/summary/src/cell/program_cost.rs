@@ -315,8 +315,16 @@ mod tests {
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
         let (taken, tool) = (String::new(), Recording::TOOL.to_owned());
         let moments = recording::Moments::default();
-        let recording =
-            Recording { taken, tool, facts, body, doubts: vec![], moments, repeat: None };
+        let recording = Recording {
+            taken,
+            tool,
+            facts,
+            body,
+            doubts: vec![],
+            moments,
+            hardware: None,
+            repeat: None,
+        };
         Answer { recording, counts: Some(counts), profile: Some(profile), host: None }
     }
 

@@ -144,7 +144,7 @@ impl CulpritSummary {
         self.gaps += 1;
         self.ns = self.ns + share.ns;
         self.max_ns = self.max_ns.max(share.ns);
-        if ![CulpritKind::Steal, CulpritKind::Unexplained].contains(&self.kind) {
+        if self.kind.is_event() {
             let outside = share.ns.saturating_sub(share.inside_ns);
             let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
             self.add_parts(share.entry_ns, share.inside_ns, exit);

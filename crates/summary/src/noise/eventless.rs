@@ -3,7 +3,7 @@
 //! Such a gap is not caused by the kernel, but by a hypervisor, firmware (system management
 //! interrupts), or the processor itself. Cannot distinguish these.
 
-use recording::{Blamed, CulpritKind};
+use recording::Blamed;
 use serde::Serialize;
 use units::{Nanos, Span};
 
@@ -41,9 +41,7 @@ impl Eventless {
     /// lost.
     pub(crate) fn of(gaps: &[Span], blamed: &Blamed) -> Self {
         let mut is_eventless = vec![true; gaps.len()];
-        let no_event = [CulpritKind::Steal, CulpritKind::Unexplained];
-        let is_event = |kind| !no_event.contains(kind);
-        for (share, _) in shares(blamed).filter(|(_, culprit)| is_event(&culprit.kind)) {
+        for (share, _) in shares(blamed).filter(|(_, culprit)| culprit.kind.is_event()) {
             if let Some(eventless) = is_eventless.get_mut(share.gap) {
                 *eventless = false;
             }
@@ -107,6 +105,8 @@ fn bin(length: Nanos) -> (Nanos, Nanos) {
 
 #[cfg(test)]
 mod tests {
+    use recording::CulpritKind;
+
     use super::*;
     use crate::example;
 

@@ -59,6 +59,7 @@ fn source(group: Group) -> NoiseSource {
         (_, CulpritKind::Thread) => "thread",
         (_, CulpritKind::Quota) => "quota",
         (_, CulpritKind::Steal) => "steal",
+        (_, CulpritKind::Firmware) => "firmware",
         (_, CulpritKind::Unexplained) => "unexplained",
     };
     NoiseSource { kind, name: group.name, part: group.part }

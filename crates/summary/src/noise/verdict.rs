@@ -82,11 +82,13 @@ pub struct Split {
     pub quota: TimePart,
     /// The hypervisor, as far as proven.
     pub hypervisor: TimePart,
+    /// The firmware, as far as proven.
+    pub firmware: TimePart,
     /// Time without a known cause.
     pub unexplained: TimePart,
     /// The measuring process itself; zero in older recordings, where it is part of the programs.
     pub own: TimePart,
-    /// The upper bound of the hypervisor's part of that; null if unknown.
+    /// The upper bound of the hypervisor's part of the unexplained time; null if unknown.
     pub hypervisor_max: Option<TimePart>,
     /// The groups of each of these six, in descending order of time.
     pub groups: Vec<Group>,
@@ -127,6 +129,8 @@ pub enum LossCategory {
     Quota,
     /// The hypervisor.
     Hypervisor,
+    /// The firmware.
+    Firmware,
     /// No cause is known.
     Unexplained,
     /// The measuring process itself.
@@ -208,6 +212,7 @@ impl Group {
                 LossCategory::Kernel
                 | LossCategory::Quota
                 | LossCategory::Hypervisor
+                | LossCategory::Firmware
                 | LossCategory::Unexplained => 0,
             },
             threads: threads().count(),
@@ -243,6 +248,7 @@ impl Split {
             kernel: all(LossCategory::Kernel),
             quota: all(LossCategory::Quota),
             hypervisor: all(LossCategory::Hypervisor),
+            firmware: all(LossCategory::Firmware),
             unexplained: all(LossCategory::Unexplained),
             own: all(LossCategory::Own),
             hypervisor_max: steal.map(|steal| part(steal.unexplained_max_ns)),
@@ -276,6 +282,7 @@ pub(crate) fn source_of<'a>(
         (Thread, None) => (LossCategory::Programs, kind, name),
         (Quota, _) => (LossCategory::Quota, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
+        (CulpritKind::Firmware, _) => (LossCategory::Firmware, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
         (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
     }

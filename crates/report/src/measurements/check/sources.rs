@@ -9,6 +9,7 @@ use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::{OWN, kind_word};
+use crate::measurements::noise::firmware::firmware;
 use crate::measurements::noise::periods::periods;
 use crate::measurements::noise::steal::steal;
 use crate::number;
@@ -57,6 +58,7 @@ fn source_name(group: &Group) -> Text {
     match group.category {
         LossCategory::Own => OWN.into(),
         LossCategory::Hypervisor => "hypervisor (steal)".into(),
+        LossCategory::Firmware => "firmware (SMI)".into(),
         LossCategory::Programs | LossCategory::Quota | LossCategory::Unexplained => name,
         LossCategory::Kernel => text!("{} {}", kind_word(group.kind), name),
     }
@@ -69,6 +71,7 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> Document {
     Document::section("Sources of lost time", table(split).legend(LEGEND))
         .add(text!("{} and {} list each thread.", json, command))
         .lines(steal(noise))
+        .lines(firmware(noise))
         .lines(periods(noise))
 }
 
@@ -87,12 +90,16 @@ fn table(split: &Split) -> Table {
         (LossCategory::Kernel, "kernel", split.kernel),
         (LossCategory::Quota, "CPU quota", split.quota),
         (LossCategory::Hypervisor, "hypervisor", split.hypervisor),
+        (LossCategory::Firmware, "firmware", split.firmware),
         (LossCategory::Unexplained, "unexplained", split.unexplained),
         (LossCategory::Own, OWN, split.own),
     ];
     for (category, name, part) in parts {
         let Groups { groups, threads, gaps, longest } = split.groups_of(category);
-        let is_rare = matches!(category, LossCategory::Quota | LossCategory::Own);
+        let is_rare = matches!(
+            category,
+            LossCategory::Quota | LossCategory::Own | LossCategory::Firmware
+        );
         if is_rare && groups.is_empty() {
             continue;
         }

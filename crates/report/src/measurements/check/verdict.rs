@@ -55,6 +55,7 @@ fn parts(split: &Split, lost: TimePart, unit: ShareUnit) -> Text {
         (split.kernel, "to the kernel"),
         (split.quota, "to a CPU quota"),
         (split.hypervisor, "to the hypervisor"),
+        (split.firmware, "to firmware"),
         (split.unexplained, "to unknown causes"),
         (split.own, "to noisefloor itself"),
     ];

@@ -159,11 +159,7 @@ fn class(prio: i32) -> String {
 
 /// Whether it is an interrupt, or work that follows from one.
 pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
-    use CulpritKind::{Ipi, Irq, Nmi, Quota, Softirq, Steal, Timer, Unexplained};
-    match kind {
-        Timer | Ipi | Irq | Softirq | Nmi => true,
-        CulpritKind::Thread | Quota | Steal | Unexplained => false,
-    }
+    kind.is_event() && !matches!(kind, CulpritKind::Thread | CulpritKind::Quota)
 }
 
 pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
@@ -175,6 +171,7 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
         CulpritKind::Nmi => "NMI",
         CulpritKind::Thread => "thread",
         CulpritKind::Steal => "steal",
+        CulpritKind::Firmware => "SMI",
         CulpritKind::Quota | CulpritKind::Unexplained => "", // their names say it
     }
 }

@@ -6,7 +6,7 @@ use summary::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
 use crate::document::Document;
 use crate::document::table::Table;
 use crate::document::text::{Text, text};
-use crate::measurements::noise::culprits::{CPUS, is_interrupt, kind_word, name};
+use crate::measurements::noise::culprits::{CPUS, kind_word, name};
 use crate::number;
 
 /// A culprit's period is reported if at least this share of the culprit's time is periodic,
@@ -38,7 +38,7 @@ fn periodic(cpu: &CpuNoiseSummary, culprit: &CulpritSummary) -> Option<Period> {
     let period = culprit.period?;
     let is_noisy = culprit.noise_ppm.is_some_and(|part| part.get() >= NOISE_PPM);
     let is_periodic = is_noisy && period.share_ppm.get() >= PERIODIC_PPM;
-    let is_tick = has_event(culprit) && is_ticks(cpu, period);
+    let is_tick = culprit.kind.is_event() && is_ticks(cpu, period);
     (is_periodic && !culprit.is_own() && !is_tick).then_some(period)
 }
 
@@ -47,10 +47,6 @@ fn is_ticks(cpu: &CpuNoiseSummary, period: Period) -> bool {
     let timers = cpu.culprits.iter().filter(|culprit| culprit.kind == CulpritKind::Timer);
     let mut ticks = timers.filter_map(|timer| timer.period);
     ticks.any(|tick| (tick.hz.get() / period.hz.get() - 1.0).abs() < SAME)
-}
-
-fn has_event(culprit: &CulpritSummary) -> bool {
-    is_interrupt(culprit.kind) || culprit.kind == CulpritKind::Thread
 }
 
 fn sentence(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> Text {
@@ -62,8 +58,8 @@ fn sentence(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> 
         0 | 1 => "gaps".to_owned(),
         trains => format!("{trains} series of gaps"),
     };
-    let place =
-        if has_event(culprit) || cpu.steal.is_none() { "" } else { " on the host" };
+    let is_own = culprit.kind.is_event() || culprit.kind == CulpritKind::Firmware;
+    let place = if is_own || cpu.steal.is_none() { "" } else { " on the host" };
     text!(
         "CPU {}, {}: {} of its time is in {} every {} (the period of a {} Hz timer{}).",
         cpu.cpu,

@@ -160,7 +160,7 @@ fn contract() {
     assert_eq!(keys(&value), "busy consequences cpus elapsed_ns lost split threads");
     assert_eq!(
         keys(&value["split"]),
-        "groups hypervisor hypervisor_max kernel own programs quota unexplained"
+        "firmware groups hypervisor hypervisor_max kernel own programs quota unexplained"
     );
     assert_eq!(
         value["split"]["groups"][0],
