@@ -13,7 +13,7 @@ pub struct CheckSummary {
     /// Ticks while noisefloor slept.
     pub rest: TicksSummary,
     /// Whether the machine is busy, the attribution of lost time, and its consequences.
-    pub verdict: Verdict,
+    pub verdict: Box<Verdict>,
     /// Noise on all CPUs at once.
     pub noise: NoiseSummary,
 }
@@ -22,7 +22,7 @@ impl CheckSummary {
     /// Summarizes a series.
     pub fn of(series: &CheckSeries) -> Self {
         let noise = NoiseSummary::of(&series.noise);
-        let verdict = Verdict::of(&noise, &series.noise.cpus);
+        let verdict = Box::new(Verdict::of(&noise, &series.noise.cpus));
         Self { rest: TicksSummary::of_series(&series.rest), verdict, noise }
     }
 }
