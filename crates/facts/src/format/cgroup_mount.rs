@@ -69,7 +69,7 @@ mod tests {
                       cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
         let controllers = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n\
                            cpuset\t0\t1\t1\ncpu\t3\t1\t1\ncpuacct\t3\t1\t1\n";
-        let files = [("proc/self/mounts", mounts), ("proc/cgroups", controllers)];
+        let files = [("/proc/self/mounts", mounts), ("/proc/cgroups", controllers)];
         let found = CgroupMount::read(&tree(&files).root);
         let mount = |directory: &str, hierarchy, controller: Option<&str>| CgroupMount {
             directory: directory.to_owned(),
@@ -81,6 +81,6 @@ mod tests {
             mount("/sys/fs/cgroup/cpu,cpuacct", 3, Some("cpu")),
         ];
         assert_eq!(found.unwrap(), expected);
-        assert!(CgroupMount::read(&tree(&[("proc/self/mounts", "")]).root).is_err());
+        assert!(CgroupMount::read(&tree(&[("/proc/self/mounts", "")]).root).is_err());
     }
 }
