@@ -5,6 +5,7 @@
 //! hypervisor. Threads whose cgroup's quota was used up while they waited count as waiting for what had
 //! the CPU, on kernels before 6.18.
 
+mod by_name;
 mod converted;
 mod counters;
 mod doubts;

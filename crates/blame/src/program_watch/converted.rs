@@ -1,11 +1,9 @@
 //! The sums of the kernel's tables as a series: with names, and threads that have ended by name.
 
-use std::collections::BTreeMap;
-
 use facts::Root;
 use recording::{
-    Culprit, DelayKind, DelayRun, Source, WaitParts, WaitTaker, WatchLost, WatchSeries,
-    WatchedDelay, WatchedInterruption, WatchedThread,
+    Culprit, CulpritKind, DelayKind, DelayRun, Source, WaitParts, WaitTaker, WatchLost,
+    WatchSeries, WatchedDelay, WatchedInterruption, WatchedThread,
 };
 use units::{Cpu, Nanos};
 
@@ -14,12 +12,9 @@ use crate::bpf::watch_programs::{Ended, Sums};
 use crate::bpf::watch_tables::{self as tables, Delay, Taker, Thread, WATCHED};
 use crate::level::Level;
 use crate::names::Names;
+use crate::program_watch::by_name::{ByName, OTHERS, Summed};
 use crate::records::{Lane, Mark, Record};
 
-/// The most names of threads that have ended; those of others are added up.
-const NAMES_MAX: usize = 1000;
-/// Their name.
-const OTHERS: &str = "(others)";
 /// `enum level` of `watch.bpf.c`.
 const LEVELS: [Level; 3] = [Level::Softirq, Level::Handler, Level::Vector];
 /// `enum kind` there.
@@ -28,8 +23,8 @@ const INTERRUPTED: u32 = 1;
 /// What was taken from the tables before the end.
 #[derive(Debug, Default)]
 pub(crate) struct Converted {
-    ended: BTreeMap<String, WatchedThread>,
-    takers: BTreeMap<String, WaitTaker>,
+    ended: ByName<WatchedThread>,
+    takers: ByName<WaitTaker>,
 }
 
 impl Converted {
@@ -43,12 +38,8 @@ impl Converted {
     }
 
     fn add_thread(&mut self, row: &Thread) {
-        let name = room(&self.ended, crate::records::text_of(row.name));
-        let thread = ended_thread(name.clone(), row);
-        match self.ended.get_mut(&name) {
-            Some(sum) => add(sum, &thread),
-            None => drop(self.ended.insert(name, thread)),
-        }
+        let name = crate::records::text_of(row.name);
+        self.ended.add(name.clone(), ended_thread(name, row));
     }
 
     fn add_taker(&mut self, taker: WaitTaker) {
@@ -56,14 +47,7 @@ impl Converted {
             let tid = thread.thread.as_ref().map_or(0, |thread| thread.tid);
             format!("{} {tid}", thread.name)
         });
-        let key = room(&self.takers, key);
-        match self.takers.get_mut(&key) {
-            Some(sum) => {
-                sum.ns = sum.ns.saturating_add(taker.ns);
-                sum.runs += taker.runs;
-            }
-            None => drop(self.takers.insert(key, taker)),
-        }
+        self.takers.add(key, taker);
     }
 
     /// The series of the whole time.
@@ -106,11 +90,33 @@ impl Converted {
     }
 }
 
-/// The name, or that of all others if there are too many.
-fn room<T>(known: &BTreeMap<String, T>, name: String) -> String {
-    match known.len() < NAMES_MAX || known.contains_key(&name) {
-        true => name,
-        false => OTHERS.to_owned(),
+impl Summed for WatchedThread {
+    fn time(&self) -> Nanos {
+        self.run_ns.saturating_add(self.wait_ns)
+    }
+
+    fn add(&mut self, other: &Self) {
+        add(self, other);
+    }
+
+    fn as_others(&self) -> Self {
+        Self { name: OTHERS.to_owned(), ..self.clone() }
+    }
+}
+
+impl Summed for WaitTaker {
+    fn time(&self) -> Nanos {
+        self.ns
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ns = self.ns.saturating_add(other.ns);
+        self.runs += other.runs;
+    }
+
+    fn as_others(&self) -> Self {
+        let (kind, name) = (CulpritKind::Thread, OTHERS.to_owned());
+        Self { thread: Some(Culprit { kind, name, thread: None }), ..self.clone() }
     }
 }
 

@@ -125,7 +125,8 @@ fn check(source: Source, seen: &LateRun) {
             as u64;
     assert!(delayed > 15, "{source:?}: {delayed} wake-ups were delayed");
     let own = seen.causes.shares.iter().filter(is_injector);
-    let named = own.map(|share| share.wakeups).max().unwrap();
+    // It may have the CPU in another part of some of them, as before the return to user mode.
+    let named: u64 = own.map(|share| share.wakeups).sum();
     assert!(named >= delayed, "{source:?}: {named} of {delayed} have its name");
     let mut around = Vec::new();
     for late in &seen.causes.latest {

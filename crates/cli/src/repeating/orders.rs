@@ -62,8 +62,32 @@ impl Answers {
     pub(crate) fn is_saved(&mut self) -> io::Result<bool> {
         match self.0.read(&mut [0]) {
             Ok(read) => Ok(read > 0),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            // Reset: the process has ended without having read its last order.
+            Err(error)
+                if [ErrorKind::WouldBlock, ErrorKind::ConnectionReset]
+                    .contains(&error.kind()) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a process that ends with an unread order has saved nothing, and is no error.
+    #[test]
+    fn unread_order() {
+        let (mut answers, mut other) = Answers::new().unwrap();
+        assert!(!answers.is_saved().unwrap());
+        other.write_all(&[SAVED]).unwrap();
+        assert!(answers.is_saved().unwrap());
+        answers.order(false).unwrap();
+        drop(other);
+        assert!(!answers.is_saved().unwrap());
+        assert!(!answers.is_saved().unwrap());
     }
 }

@@ -68,7 +68,8 @@ fn delays_of_a_program() {
     let spins = Script::spins_on(&cpu);
     let Some(outranking) = Outranking::start("delays_of_a_program", &cpu) else { return };
     let pid = spins.pid();
-    let object = json(&["watch", "-p", &pid, "-d", "3", "--json", "--series"]);
+    let args = ["watch", "-p", &pid, "-d", "3", "--keep", "64", "--json", "--series"];
+    let object = json(&args);
     let (summary, series) = (&object["summary"], &object["series"]);
     let [began, elapsed] = ["began_ns", "elapsed_ns"].map(|key| number(&series[key]));
     let busy = outranking.busy_ns(began, began + elapsed);
@@ -86,10 +87,19 @@ fn delays_of_a_program() {
     assert!(agree(taken, parts, 100_000), "{taken}, {parts}");
     let longest = summary["longest"].as_array().unwrap();
     assert!(longest.iter().map(|delay| number(&delay["ns"])).is_sorted_by(|a, b| a >= b));
-    let names_it = |delay: &&Value| {
-        delay["runs"].as_array().unwrap().iter().any(|run| is_named(&run["thread"]))
+    let its_ns = |delay: &Value| {
+        let runs = delay["runs"].as_array().unwrap().iter();
+        runs.filter(|run| is_named(&run["thread"]))
+            .map(|run| number(&run["ns"]))
+            .sum::<u64>()
     };
-    assert!(longest.iter().filter(names_it).count() >= 5, "{longest:?}");
+    // On a busy machine, others delay the program for longer than its 2 ms.
+    let has_it = longest.iter().any(|delay| its_ns(delay) > 1_900_000);
+    assert!(has_it || number(&longest[0]["ns"]) > 4_000_000, "{longest:?}");
+    for delay in longest {
+        let part = |key: &str| number(&delay["parts"][key]);
+        assert!(its_ns(delay) <= part("realtime_ns") + part("interrupts_ns"), "{delay}");
+    }
     for delay in longest {
         let sum = delay["parts"].as_object().unwrap().values().map(number).sum::<u64>();
         assert_eq!(sum, number(&delay["ns"]), "{delay}");
