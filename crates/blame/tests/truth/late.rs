@@ -127,7 +127,8 @@ fn check(source: Source, seen: &LateRun) {
     let own = seen.causes.shares.iter().filter(is_injector);
     // It may have the CPU in another part of some of them, as before the return to user mode.
     let named: u64 = own.map(|share| share.wakeups).sum();
-    assert!(named >= delayed, "{source:?}: {named} of {delayed} have its name");
+    // Of one of them, the interrupt itself may be late: which thread ran then explains nothing.
+    assert!(named + 1 >= delayed, "{source:?}: {named} of {delayed} have its name");
     let mut around = Vec::new();
     for late in &seen.causes.latest {
         let time = |is_meant: &dyn Fn(&Culprit) -> bool| {
