@@ -4,11 +4,19 @@
 //! Cannot see when the kernel adjusted its clock in between; that it did causes a doubt.
 
 use recording::{Code, Doubt};
+use rustix::time::{ClockId, clock_gettime};
 use units::{Nanos, Span};
 
 /// With a larger difference between the two, in parts per million, events may be attributed to
 /// adjacent gaps.
 const DRIFT_PPM: u64 = 200;
+
+/// `CLOCK_MONOTONIC`, which the programs read, too.
+pub(crate) fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
+}
 
 /// Two moments of both clocks.
 #[derive(Debug, Clone, Copy)]

@@ -40,7 +40,7 @@ pub use feedback::Feedback;
 pub use join::edges::TypicalEdges;
 pub use join::steal::StealBounds;
 pub use join::{Joined, join};
-pub use program_watch::{ProgramWatch, refuse_target};
+pub use program_watch::ProgramWatch;
 pub use source::Threads;
 pub use switches::SwitchWatch;
 pub use wakers::WakerWatch;

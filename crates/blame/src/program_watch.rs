@@ -12,12 +12,12 @@ mod doubts;
 pub(crate) mod target;
 
 use facts::{Facts, Root};
-use recording::{Body, Code, Doubt, Recording, WatchSpec, WatchTarget, WatchedDelay};
-use rustix::time::{ClockId, clock_gettime};
+use recording::{Body, Code, Doubt, Recording, WatchSpec, WatchedDelay};
 use units::Nanos;
 
 use crate::bpf::refusal::{self, Needs};
-use crate::bpf::watch_programs::{PROCESSES, Request, WatchPrograms};
+use crate::bpf::watch_programs::{Request, WatchPrograms};
+use crate::clock::now;
 use crate::error::{Error, Kind};
 use crate::program_watch::converted::{Converted, delays};
 use crate::program_watch::counters::Counted;
@@ -115,8 +115,7 @@ impl ProgramWatch {
                 (counted.series(began_ns, elapsed_ns), vec![doubt])
             }
         };
-        let ended = "ended early: the numbers cover the time until then";
-        doubts.extend(is_ended_early.then(|| Doubt::new(Code::Interrupted, ended)));
+        doubts.extend(is_ended_early.then(|| Doubt::ended_early("")));
         if series.threads.is_empty() {
             let text = "no thread was seen: none of them ran or was woken";
             doubts.push(Doubt::new(Code::NothingMeasured, text));
@@ -131,37 +130,11 @@ fn attach(request: &Request, facts: &Facts) -> Result<WatchPrograms, Error> {
     refusal::explained(facts, NEEDS, || WatchPrograms::begin(request, online))
 }
 
-/// Checks a target as far as possible without the machine.
-///
-/// # Errors
-/// `Kind::Spec`: no process, or too many.
-pub fn refuse_target(target: &WatchTarget) -> Result<(), Error> {
-    let refuse = |text: String| Err(Error::new(Kind::Spec, text));
-    match target {
-        WatchTarget::Processes(processes) if processes.is_empty() => {
-            refuse("no process is named".to_owned())
-        }
-        WatchTarget::Processes(processes) if processes.len() > PROCESSES => {
-            refuse(format!(
-                "at most {PROCESSES} processes can be watched; hint: watch their cgroup"
-            ))
-        }
-        WatchTarget::Processes(_) | WatchTarget::Unit(_) | WatchTarget::Cgroup(_) => {
-            Ok(())
-        }
-    }
-}
-
-/// `CLOCK_MONOTONIC`, which the programs read, too.
-fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    let part = |part: i64| u64::try_from(part).unwrap_or(0);
-    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use recording::WatchTarget;
 
     use super::*;
 

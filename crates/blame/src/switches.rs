@@ -15,7 +15,7 @@ use units::{CpuSet, Nanos};
 
 use crate::bpf::refusal::{self, Needs};
 use crate::bpf::switch_programs::{AllRecords, CpuRecords, SwitchConfig, SwitchPrograms};
-use crate::bpf::wake_programs::ThreadKey;
+use crate::bpf::threads::ThreadKey;
 use crate::error::Error;
 use crate::names::full_name;
 use crate::records::text_of;

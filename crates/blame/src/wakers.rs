@@ -10,13 +10,14 @@ use facts::{Facts, Root};
 use recording::{
     Body, Code, Doubt, Partner, Recording, WakersSeries, WakersSpec, WokenThread,
 };
-use rustix::time::{ClockId, clock_gettime};
 use units::Nanos;
 
 use crate::bpf::refusal::{self, Needs};
+use crate::bpf::threads::ThreadKey;
 use crate::bpf::wake_programs::{
-    Capacity, Counts, Filter, Lost, Pair, Row, ThreadKey, WakePrograms,
+    Capacity, Counts, Filter, Lost, Pair, Row, WakePrograms,
 };
+use crate::clock::now;
 use crate::error::{Error, Kind};
 use crate::names::full_name;
 use crate::program_watch::target::refuse_no_process;
@@ -76,18 +77,10 @@ impl WakerWatch {
         let lost = counts.lost.wakeups;
         let threads = threads(&counts, &Root::live());
         let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
-        let ended = "ended early: the numbers cover the time until then";
-        let ended = is_ended_early.then(|| Doubt::new(Code::Interrupted, ended));
+        let ended = is_ended_early.then(|| Doubt::ended_early(""));
         let doubts = doubts(&counts).into_iter().chain(ended).collect();
         Ok(Recording::now(facts, Body::Wakers { spec, series }, doubts))
     }
-}
-
-/// `CLOCK_MONOTONIC`, which the programs read, too.
-fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    let part = |part: i64| u64::try_from(part).unwrap_or(0);
-    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
 }
 
 /// The woken threads, by number.

@@ -313,8 +313,7 @@ fn ended_early(spec: &Spec) -> Doubt {
         Some(MomentKind::Interruption) => ", by an interruption above the limit",
         Some(MomentKind::Other) | None => "",
     };
-    let text = format!("ended early{by}: the numbers cover the time until then");
-    Doubt::new(Code::Interrupted, text)
+    Doubt::ended_early(by)
 }
 
 /// A doubt about online CPUs that were neither named nor measured.

@@ -125,6 +125,12 @@ impl Doubt {
         Self { code, text: text.into() }
     }
 
+    /// The measurement was ended early, by a request or by what `by` adds.
+    pub fn ended_early(by: &str) -> Self {
+        let text = format!("ended early{by}: the numbers cover the time until then");
+        Self::new(Code::Interrupted, text)
+    }
+
     /// The CPUs that its text begins with (`CPU 1: ...`, `CPUs 0-3: ...`), if it does.
     pub fn cpus(&self) -> Option<CpuSet> {
         let list = self.text.strip_prefix("CPUs ").or(self.text.strip_prefix("CPU "))?;

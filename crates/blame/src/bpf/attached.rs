@@ -4,6 +4,8 @@
 use libbpf_rs::{ErrorKind, Link, ProgramMut};
 use units::Cpu;
 
+use crate::bpf::VECTORS;
+use crate::bpf::object::Loaded;
 use crate::error::{Error, Kind};
 
 /// The attached programs, and the tracepoints that this kernel lacks.
@@ -24,6 +26,27 @@ impl Attached {
         program: &ProgramMut<'_>,
     ) -> Result<(), Error> {
         self.keep(point, program.attach_raw_tracepoint(point))
+    }
+
+    /// Attaches programs of the usual names to the begin and the end of interrupts, handlers and
+    /// softirqs; ends come first, so that no interrupt lasts forever.
+    ///
+    /// # Errors
+    /// The kernel has one of them, but refuses.
+    pub(crate) fn interrupts(&mut self, loaded: &Loaded) -> Result<(), Error> {
+        let vectors = VECTORS
+            .iter()
+            .flat_map(|&(entry, exit)| [(exit, "vector_exit"), (entry, "vector_entry")]);
+        let others = [
+            ("irq_handler_exit", "handler_exit"),
+            ("irq_handler_entry", "handler_entry"),
+            ("softirq_exit", "softirq_exit"),
+            ("softirq_entry", "softirq_entry"),
+        ];
+        for (point, program) in vectors.chain(others) {
+            self.raw(point, &loaded.program(program)?)?;
+        }
+        Ok(())
     }
 
     /// Stores an attached program.

@@ -9,6 +9,7 @@ use units::Cpu;
 use crate::bpf::attached::failed;
 use crate::bpf::object::{Loaded, Opened};
 use crate::bpf::ring::Record;
+use crate::bpf::threads::decoded;
 use crate::error::Error;
 use crate::level::Level;
 use crate::records::{self, Outside};
@@ -65,9 +66,7 @@ fn number(bytes: &[u8]) -> Option<u64> {
 }
 
 fn run_of(bytes: &[u8]) -> Option<(Cpu, records::Record)> {
-    let bytes: &[u8; size_of::<Run>()] = bytes.try_into().ok()?;
-    // SAFETY: all fields are numbers, for which any bytes are valid.
-    let Run { run, cpu } = unsafe { bytes.as_ptr().cast::<Run>().read_unaligned() };
+    let Run { run, cpu } = decoded(bytes)?;
     let cpu = Cpu::new(u32::try_from(cpu).ok()?);
     Some((cpu, run.event(Level::Thread, [0; 16])?))
 }

@@ -15,7 +15,7 @@ use crate::bpf::attached::{Attached, failed};
 use crate::bpf::mapped::Mapped;
 use crate::bpf::object::{Loaded, Opened};
 use crate::bpf::places;
-use crate::bpf::wake_programs::{ThreadKey, at, elements};
+use crate::bpf::threads::{ThreadKey, at, elements};
 use crate::error::{Error, Kind};
 
 /// The compiled `slices.bpf.c`.

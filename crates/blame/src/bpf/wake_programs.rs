@@ -6,20 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput, ProgramMut};
+use libbpf_rs::{Link, MapCore, MapFlags};
 use units::CpuSet;
 
+use crate::bpf::CPUS;
 use crate::bpf::attached::{Attached, failed, too_many};
 use crate::bpf::object::{Loaded, Opened};
-use crate::bpf::{CPUS, VECTORS};
-use crate::error::{Error, Kind};
+use crate::bpf::threads::{ThreadKey, at, decoded, elements, run_on};
+use crate::error::Error;
 
 /// The compiled `wakers.bpf.c`.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wakers.o"));
-/// The number of elements per read.
-const BATCH: u32 = 4096;
-/// `BPF_F_TEST_RUN_ON_CPU` in `include/uapi/linux/bpf.h`.
-const ON_CPU: u32 = 1;
 
 /// The wake-ups to count; `None`: all.
 #[derive(Debug, Clone, Default)]
@@ -36,26 +33,6 @@ pub(crate) struct Capacity {
     pub(crate) threads: Option<u32>,
     /// Pairs of waker and woken, and as many of preempting and preempted.
     pub(crate) pairs: Option<u32>,
-}
-
-/// A thread, or (with number 0) a waker that is not a thread: `struct who` of `wakers.bpf.c`,
-/// `slices.bpf.c` and `watch.bpf.c`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(C)]
-pub(crate) struct ThreadKey {
-    pub(crate) tid: u32,
-    /// Part of its start time; with TID 0, `enum no_thread`.
-    pub(crate) born: u32,
-}
-
-impl ThreadKey {
-    /// As a key of a map.
-    pub(crate) fn bytes(self) -> [u8; 8] {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&self.tid.to_ne_bytes());
-        bytes[4..].copy_from_slice(&self.born.to_ne_bytes());
-        bytes
-    }
 }
 
 /// The counts of a thread.
@@ -205,18 +182,10 @@ fn attach_places(loaded: &Loaded, attached: &mut Attached) -> Result<(), Error> 
     if cfg!(target_arch = "aarch64") {
         return Ok(());
     }
-    let vectors = VECTORS
-        .iter()
-        .flat_map(|&(entry, exit)| [(exit, "vector_exit"), (entry, "vector_entry")]);
-    let others = [
-        ("irq_handler_exit", "handler_exit"),
-        ("irq_handler_entry", "handler_entry"),
-        ("hrtimer_expire_exit", "timer_exit"),
-        ("hrtimer_expire_entry", "timer_entry"),
-        ("softirq_exit", "softirq_exit"),
-        ("softirq_entry", "softirq_entry"),
-    ];
-    for (tracepoint, program) in vectors.chain(others) {
+    attached.interrupts(loaded)?;
+    let timers =
+        [("hrtimer_expire_exit", "timer_exit"), ("hrtimer_expire_entry", "timer_entry")];
+    for (tracepoint, program) in timers {
         attached.raw(tracepoint, &loaded.program(program)?)?;
     }
     Ok(())
@@ -234,22 +203,6 @@ fn attach(loaded: &Loaded, filter: &Filter, links: &mut Vec<Link>) -> Result<(),
         attach("sched_wakeup", "woken")?;
     }
     attach("sched_waking", "waking")
-}
-
-pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
-    program.attach_raw_tracepoint(tracepoint).map_err(|error| {
-        let text = format!("failed to attach to the tracepoint {tracepoint}");
-        Error::new(Kind::Missing, text).caused_by(error)
-    })
-}
-
-/// Runs a program once on each CPU, for the thread that runs there; an offline one has none.
-pub(crate) fn run_on(program: &ProgramMut<'_>, online: &CpuSet) {
-    for cpu in online.iter() {
-        let (cpu, flags) = (cpu.get(), ON_CPU);
-        let input = ProgramInput { cpu, flags, ..ProgramInput::default() };
-        let _ = program.test_run(input);
-    }
 }
 
 fn read(loaded: &Loaded) -> Result<Counts, Error> {
@@ -276,22 +229,6 @@ fn read(loaded: &Loaded) -> Result<Counts, Error> {
 fn pairs(map: &impl MapCore) -> Result<Vec<Pair>, Error> {
     let pair = |(PairKey { actor, other }, count)| Pair { actor, other, count };
     Ok(elements(map)?.into_iter().map(pair).collect())
-}
-
-/// All elements of a hash map that is no longer written to.
-pub(crate) fn elements<K: Copy, V: Copy>(
-    map: &impl MapCore,
-) -> Result<Vec<(K, V)>, Error> {
-    let read = map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
-    let whole = read.filter_map(|(key, value)| Some((decoded(&key)?, decoded(&value)?)));
-    Ok(whole.collect())
-}
-
-/// One of the programs' structures, which contain only numbers.
-pub(crate) fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
-    // SAFETY: the size is right, and any bytes make a `T`.
-    (bytes.len() == size_of::<T>())
-        .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
 impl Row {

@@ -14,10 +14,9 @@ use libbpf_rs::btf::types::{Enum, EnumMember};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use units::CpuSet;
 
-use crate::bpf::VECTORS;
 use crate::bpf::attached::{Attached, failed};
 use crate::bpf::object::{Loaded, Opened};
-use crate::bpf::wake_programs::{ThreadKey, decoded, elements, run_on};
+use crate::bpf::threads::{ThreadKey, decoded, elements, run_on};
 use crate::bpf::watch_tables::{
     Delay, Interruption, Slot, Source, Taker, Thread, longest_of_bin,
 };
@@ -264,25 +263,13 @@ fn add_cgroups(loaded: &Loaded, ids: &[u64]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ends come before begins, so that no interrupt lasts forever; and moves and switches before
-/// wake-ups, so that each wait that begins is seen until its end.
+/// Moves and switches come before wake-ups, so that each wait that begins is seen until its end.
 fn attach(
     loaded: &Loaded,
     target: &Target,
     attached: &mut Attached,
 ) -> Result<(), Error> {
-    let vectors = VECTORS
-        .iter()
-        .flat_map(|&(entry, exit)| [(exit, "vector_exit"), (entry, "vector_entry")]);
-    let others = [
-        ("irq_handler_exit", "handler_exit"),
-        ("irq_handler_entry", "handler_entry"),
-        ("softirq_exit", "softirq_exit"),
-        ("softirq_entry", "softirq_entry"),
-    ];
-    for (tracepoint, program) in vectors.chain(others) {
-        attached.raw(tracepoint, &loaded.program(program)?)?;
-    }
+    attached.interrupts(loaded)?;
     let scheduler = ["renamed", "moved", "switched", "woken_new", "woken"];
     let cgroups = ["made", "removed"];
     let by_cgroup = matches!(target, Target::Cgroups(_));

@@ -1,6 +1,6 @@
 //! The tables of the BPF programs that watch a program's threads, as in `watch.bpf.c`.
 
-use crate::bpf::wake_programs::ThreadKey;
+use crate::bpf::threads::ThreadKey;
 
 /// `GROUPS`, `RUNS`, `RECENT`, `FINE` there.
 pub(crate) const GROUPS: usize = 7;

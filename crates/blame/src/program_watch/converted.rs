@@ -7,7 +7,7 @@ use recording::{
 };
 use units::{Cpu, Nanos};
 
-use crate::bpf::wake_programs::ThreadKey;
+use crate::bpf::threads::ThreadKey;
 use crate::bpf::watch_programs::{Ended, Sums};
 use crate::bpf::watch_tables::{self as tables, Delay, Taker, Thread, WATCHED};
 use crate::level::Level;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use facts::{CgroupMount, Root};
 use recording::WatchTarget;
 
-use crate::bpf::watch_programs::{Cgroups, Target};
+use crate::bpf::watch_programs::{Cgroups, PROCESSES, Target};
 use crate::error::{Error, Kind};
 
 /// The suffixes that the name of a unit may be given without.
@@ -32,7 +32,7 @@ pub(crate) struct Selected {
 /// # Errors
 /// `Kind::Spec`: it does not exist, or several match.
 pub(crate) fn resolve(target: &WatchTarget, root: &Root) -> Result<Selected, Error> {
-    super::refuse_target(target)?;
+    refuse_target(target)?;
     match target {
         WatchTarget::Processes(processes) => {
             processes.iter().try_for_each(|pid| refuse_no_process(root, *pid))?;
@@ -64,6 +64,27 @@ pub(crate) fn resolve(target: &WatchTarget, root: &Root) -> Result<Selected, Err
             let mounts = mounts(root)?;
             let (mount, directory) = directory(&mounts, path)?;
             cgroups(mount, &directory)
+        }
+    }
+}
+
+/// Checks a target as far as possible without the machine.
+///
+/// # Errors
+/// `Kind::Spec`: no process, or too many.
+fn refuse_target(target: &WatchTarget) -> Result<(), Error> {
+    let refuse = |text: String| Err(Error::new(Kind::Spec, text));
+    match target {
+        WatchTarget::Processes(processes) if processes.is_empty() => {
+            refuse("no process is named".to_owned())
+        }
+        WatchTarget::Processes(processes) if processes.len() > PROCESSES => {
+            refuse(format!(
+                "at most {PROCESSES} processes can be watched; hint: watch their cgroup"
+            ))
+        }
+        WatchTarget::Processes(_) | WatchTarget::Unit(_) | WatchTarget::Cgroup(_) => {
+            Ok(())
         }
     }
 }

@@ -75,8 +75,9 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> Document {
         .lines(periods(noise))
 }
 
-fn table(split: &Split) -> Table {
-    let mut table = Table::new([
+/// The table of all sources without rows.
+fn empty_table() -> Table {
+    Table::new([
         Column::words("source"),
         Column::name("", 12..=19),
         Column::number("threads"),
@@ -84,7 +85,11 @@ fn table(split: &Split) -> Table {
         Column::number("time"),
         Column::number("share"),
         Column::number("longest"),
-    ]);
+    ])
+}
+
+fn table(split: &Split) -> Table {
+    let mut table = empty_table();
     let parts = [
         (LossCategory::Programs, "programs", split.programs),
         (LossCategory::Kernel, "kernel", split.kernel),
@@ -218,15 +223,7 @@ mod tests {
         assert!(lines.contains(expected), "{lines}");
         assert!(lines.contains(" rustc (73 threads)"), "{lines}");
         assert!(!lines.contains(['\u{1b}', '\u{202e}']), "{lines}");
-        let mut all = Table::new([
-            Column::words("source"),
-            Column::name("", 12..=19),
-            Column::number("threads"),
-            Column::number("gaps"),
-            Column::number("time"),
-            Column::number("share"),
-            Column::number("longest"),
-        ]);
+        let mut all = empty_table();
         list_units(&mut all, &groups);
         let lines = table::table(&all, 90);
         let row = lines.lines().find(|line| line.contains("docker 4f2a4f2a4f2a"));
