@@ -8,6 +8,7 @@
 pub(crate) mod alarm;
 pub(crate) mod attached;
 pub(crate) mod mapped;
+pub(crate) mod nesting;
 pub(crate) mod object;
 pub(crate) mod outside;
 pub(crate) mod refusal;

@@ -134,7 +134,7 @@ int switched(__u64 *args)
 	begin_change(slot);
 	close_run(slot, now);
 	/* Only PREEMPT_RT switches during one, where it is a thread's work. */
-	slot->active = 0;
+	slot->nesting.active = 0;
 	slot->group = group;
 	end_change(slot);
 	if (was_watched)
@@ -266,15 +266,12 @@ static __always_inline int begins(__u32 level)
 	if (!slot)
 		return 0;
 	now = bpf_ktime_get_ns();
-	slot->starts[level] = now;
-	slot->nested[level] = 0;
-	if (slot->active) {
-		slot->active |= 1 << level;
+	if (slot->nesting.active) {
+		nest_begin(&slot->nesting, level, now);
 		return 0;
 	}
 	begin_change(slot);
-	slot->irq_since = now;
-	slot->active = 1 << level;
+	nest_begin(&slot->nesting, level, now);
 	end_change(slot);
 	return 0;
 }
@@ -323,35 +320,29 @@ static __always_inline void resume(struct slot *slot, __u32 cpu, __u64 begin, __
 	write_delay(slot, delay, cpu);
 }
 
-/* The end of a softirq may itself be interrupted: `active` changes last, so that what interrupts it
- * changes no sum meanwhile. */
 static __always_inline int ends(__u32 level, __u32 id)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), others;
 	struct slot *slot = slot_of(cpu);
-	__u64 now, whole;
+	__u64 now, own, begin;
 
-	if (!slot || !(slot->active & 1 << level))
+	if (!slot || !nest_has(&slot->nesting, level))
 		return 0;
 	now = bpf_ktime_get_ns();
-	whole = now - slot->starts[level];
-	others = slot->active & ~(1 << level);
-	if (level != SOFTIRQ && others & 1 << SOFTIRQ)
-		slot->nested[SOFTIRQ] += whole;
-	else if (level == HANDLER && others & 1 << VECTOR)
-		slot->nested[VECTOR] += whole;
+	others = nest_end(&slot->nesting, level, now, &own);
 	if (slot->is_watched)
-		add_source(level, id, whole - slot->nested[level]);
+		add_source(level, id, own);
 	if (others) {
-		slot->active = others;
+		slot->nesting.active = others;
 		return 0;
 	}
+	begin = slot->nesting.since;
 	if (slot->is_watched)
-		resume(slot, cpu, slot->irq_since, now, level, id);
+		resume(slot, cpu, begin, now, level, id);
 	begin_change(slot);
-	slot->sums[INTERRUPTS] += now - slot->irq_since;
-	slot->interrupted += now - slot->irq_since;
-	slot->active = 0;
+	slot->sums[INTERRUPTS] += now - begin;
+	slot->interrupted += now - begin;
+	slot->nesting.active = 0;
 	end_change(slot);
 	return 0;
 }

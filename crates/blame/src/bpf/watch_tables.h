@@ -3,9 +3,8 @@
 #ifndef NOISEFLOOR_WATCH_TABLES_H
 #define NOISEFLOOR_WATCH_TABLES_H
 
-#include "kernel.h"
+#include "nesting.h"
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 
 #define COMM 16
 #define THREADS 16384
@@ -51,35 +50,25 @@ struct run {
 	char name[COMM];
 };
 
-enum level {
-	SOFTIRQ,
-	HANDLER,
-	VECTOR,
-	LEVELS,
-};
-
 struct slot {
-	__u64 version; /* odd while the fields until `active` change */
+	__u64 version; /* odd while the sums, the group or the interrupts change */
 	__u64 since; /* the last switch; 0: none was seen */
 	__u64 sums[GROUPS]; /* ns until then */
 	__u64 interrupted; /* ns since then */
-	__u64 irq_since;
-	__u32 active; /* bits of the levels that have begun */
 	__u32 group; /* of the current thread */
-	struct who runs;
 	__u32 is_watched; /* the current thread */
+	struct nesting nesting;
+	struct who runs;
 	__u32 waiting; /* watched threads */
 	__u32 arrived; /* watched threads that were moved to this CPU while they waited */
 	__u32 counted; /* those of them that are in `waiting`, or were */
 	__u32 head; /* runs ever stored */
-	__u32 has_ended; /* nothing counts any more */
+	__u32 stored; /* the number of delays */
 	__u64 charged; /* ns, times the number of waiting threads, of the current run */
 	__u64 charged_at;
-	__u64 starts[LEVELS];
-	__u64 nested[LEVELS]; /* ns of other interrupts in it */
 	__u64 least; /* the shortest of the longest delays */
 	__u32 least_at;
-	__u32 stored; /* the number of delays */
+	__u32 has_ended; /* nothing counts any more */
 	__u64 lost_threads; /* events of threads for which there was no room */
 	__u64 lost_takers; /* ns of threads for which there was no room */
 	__u64 lost_delays; /* that were not written */

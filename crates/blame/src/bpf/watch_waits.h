@@ -88,7 +88,7 @@ static __always_inline void end_change(struct slot *slot)
 /* How long each group had the CPU until now. */
 static __always_inline void read_sums(struct slot *slot, __u64 now, __u64 *sums)
 {
-	__u64 interrupt = slot->active ? now - slot->irq_since : 0;
+	__u64 interrupt = slot->nesting.active ? now - slot->nesting.since : 0;
 	__u64 run = now - slot->since - slot->interrupted - interrupt;
 	__u32 group = slot->group;
 	int at;
