@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Each `src/bpf/NAME.bpf.c`; its object is `NAME.o`.
-const SOURCES: [&str; 4] = ["events", "slices", "wakers", "watch"];
+const SOURCES: [&str; 5] = ["events", "slices", "top", "wakers", "watch"];
 /// BTF contains the names of source files: the same ones in any build folder.
 const FLAGS: [&str; 10] = [
     "-target",

@@ -15,6 +15,7 @@ pub(crate) mod refusal;
 pub(crate) mod ring;
 pub(crate) mod switch_programs;
 pub(crate) mod threads;
+pub(crate) mod top_programs;
 pub(crate) mod verifier_log;
 pub(crate) mod wake_programs;
 pub(crate) mod watch_programs;

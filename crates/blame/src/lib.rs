@@ -6,7 +6,7 @@
 //!
 //! A [`WakerWatch`] counts the wake-ups of each thread and the threads they preempt. A
 //! [`SwitchWatch`] records every context switch, with its reason. A [`ProgramWatch`] adds up what the
-//! threads of a running program wait for.
+//! threads of a running program wait for, a [`MachineWatch`] what uses each CPU.
 
 mod bpf;
 mod clock;
@@ -18,6 +18,7 @@ mod join;
 mod late_wakeups;
 mod level;
 mod life;
+mod machine_watch;
 mod moments;
 mod names;
 mod program_watch;
@@ -40,6 +41,7 @@ pub use feedback::Feedback;
 pub use join::edges::TypicalEdges;
 pub use join::steal::StealBounds;
 pub use join::{Joined, join};
+pub use machine_watch::MachineWatch;
 pub use program_watch::ProgramWatch;
 pub use source::Threads;
 pub use switches::SwitchWatch;

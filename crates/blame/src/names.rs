@@ -1,5 +1,6 @@
 //! Names of events, by the kernel's numbers.
 
+pub(crate) mod of_sums;
 pub(crate) mod owners;
 pub(crate) mod symbols;
 

@@ -19,6 +19,7 @@ mod restore;
 mod run;
 mod slices;
 mod ticks;
+mod top;
 mod r#try;
 mod wakers;
 mod watch;
@@ -43,6 +44,7 @@ use crate::command::report::ReportArgs;
 use crate::command::run::RunArgs;
 use crate::command::slices::SlicesArgs;
 use crate::command::ticks::TicksArgs;
+use crate::command::top::TopArgs;
 use crate::command::r#try::TryArgs;
 use crate::command::wakers::WakersArgs;
 use crate::command::watch::WatchArgs;
@@ -187,6 +189,20 @@ Examples:
   sudo noisefloor watch --cgroup /kubepods.slice -d 24h --log delays.jsonl \\
       --log-above 10ms                   # a flight recorder")]
     Watch(WatchArgs),
+    /// Live view of what uses each CPU: programs, kernel threads, interrupts, the hypervisor.
+    ///
+    /// Shows for each CPU its timer interrupts, the time of programs, kernel threads and interrupts, the
+    /// hypervisor and used-up CPU quotas, the longest interruption, and how long threads waited in the run
+    /// queue; below, what used the CPUs: by systemd unit, container or program. h shows the keys. Nothing
+    /// spins: sums are made in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.11), without it
+    /// the counters of /proc are read. If standard output is no terminal, a report is printed at the end.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor top
+  sudo noisefloor top -i 500ms --record top.json   # save what it shows
+  noisefloor report top.json
+  sudo noisefloor top -d 10 | cat                  # a report of 10 seconds")]
+    Top(TopArgs),
     /// CPU time and wake-ups of the virtual machines on this host, and what idle ones could save.
     ///
     /// What the host would save is computed as if each idle guest woke up as rarely as the best one.
@@ -343,6 +359,7 @@ impl Command {
                 }),
             ) => saved,
             Self::Run(run) => return Some((!run.output.is_empty(), run.saving.save)),
+            Self::Top(top) => return Some((!top.record.is_empty(), top.saving.save)),
             Self::Facts(_)
             | Self::Restore
             | Self::Report(_)
@@ -374,6 +391,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Latency(latency) => latency::run(&latency, output),
         Command::Wakers(wakers) => wakers::run(&wakers, output),
         Command::Watch(watch) => watch::run(&watch, output),
+        Command::Top(top) => top::run(&top, output),
         Command::Guests(guests) => guests::run(&guests, output),
         Command::Slices(slices) => slices::run(&slices, output),
         Command::Run(run) => run::run(&run, output),

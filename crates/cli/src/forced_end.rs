@@ -13,6 +13,7 @@ use isolate::{Retain, Setting};
 use measure::{Received, Relay};
 use signal_hook::low_level::exit;
 
+use crate::live_terminal;
 use crate::outcome::Failure;
 use crate::printing::say_without_waiting;
 
@@ -53,6 +54,7 @@ fn wait_for_third(relay: &Relay) {
         let first = *first.get_or_insert_with(Instant::now);
         if count >= SIGNALS && first.elapsed() >= AFTER {
             let left = isolate::unrestored().unwrap_or_default();
+            live_terminal::leave();
             say_without_waiting(text(&left));
             // Without the functions of atexit(3), which may wait, too.
             exit(FORCED_END);

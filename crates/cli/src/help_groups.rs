@@ -6,7 +6,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "How much time is lost, and to what?",
         &[
             "check", "noise", "ticks", "latency", "jitter", "slices", "wakers", "watch",
-            "guests", "run",
+            "top", "guests", "run",
         ],
     ),
     ("How to get it back?", &["facts", "nohz", "try", "restore"]),

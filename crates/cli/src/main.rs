@@ -18,6 +18,7 @@
 //!   command_line   the default command; usage: usage errors
 //!   printing       output to standard output and standard error
 //!   terminal       progress, live ticks, Ctrl-C; progress_line
+//!   top_screen     the live view of `top`; live_terminal: a terminal in raw mode, and its end
 //!   forced_end     the end by repeated signals
 //!   outcome        exit codes, and the exit code of each failure
 //! ```
@@ -37,6 +38,7 @@ mod inputs;
 mod isolating;
 mod jitter_watcher;
 mod lab;
+mod live_terminal;
 mod measured;
 mod measuring;
 mod on_stop;
@@ -49,6 +51,7 @@ mod reporting;
 mod saved;
 mod supervisor;
 mod terminal;
+mod top_screen;
 mod usage;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

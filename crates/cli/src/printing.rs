@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
-use units::{escape, is_hidden, printable_lines};
+use units::{escape, is_hidden, printable, printable_lines};
 
 use report::{Document, Role, View, terminal_parts, terminal_text};
 
@@ -171,6 +171,11 @@ fn is_ascii_only() -> bool {
         let locale = locale.to_ascii_lowercase();
         !locale.contains("utf-8") && !locale.contains("utf8")
     })
+}
+
+/// Text of one line as a terminal can show it.
+pub(crate) fn for_terminal(text: &str) -> String {
+    for_people(&printable(text), is_ascii_only()).into_owned()
 }
 
 fn for_people(text: &str, ascii_only: bool) -> Cow<'_, str> {

@@ -45,9 +45,11 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
             }
         },
         Event::Measurement(measure::Notice::Doubt(doubt)) => Some(doubt.to_string()),
-        Event::Measurement(_) | Event::Started | Event::Delay(_) | Event::Finished => {
-            None
-        }
+        Event::Measurement(_)
+        | Event::Started
+        | Event::Delay(_)
+        | Event::Interval(_)
+        | Event::Finished => None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Progress is printed at most once per second: each line wakes up a CPU, which may be the
 //! measured one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use measure::{Control, Notice as Of, Relay, Stop};
@@ -51,7 +51,7 @@ impl Terminal {
 
     /// Ends the measurement: its output is no longer read.
     pub(crate) fn end(&self) {
-        self.stop.flag().store(true, Ordering::Relaxed);
+        self.stop.request();
     }
 
     /// Prints a permanent message to standard error, unless `--quiet` is given.

@@ -79,6 +79,11 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         | Spec::Watch(WatchSpec { duration_ns, .. }) => {
             check_length("the duration", *duration_ns)
         }
+        Spec::Top(spec) => {
+            check_length("the interval", spec.interval_ns)?;
+            spec.duration_ns
+                .map_or(Ok(()), |duration| check_length("the duration", duration))
+        }
         Spec::Guests(spec) => guests::refuse(spec),
         Spec::Run(spec) => run::refuse(spec),
         Spec::Program(spec) => program::refuse(spec),
@@ -108,6 +113,7 @@ fn pinned(spec: &Spec) -> CpuSet {
         | Spec::Run(_)
         | Spec::Wakers(_)
         | Spec::Watch(_)
+        | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
         | Spec::Imported(_) => CpuSet::empty(),
@@ -139,7 +145,8 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Imported(_)
         | Spec::Guests(_)
         | Spec::Wakers(_)
-        | Spec::Watch(_) => None,
+        | Spec::Watch(_)
+        | Spec::Top(_) => None,
     }
 }
 
@@ -219,6 +226,7 @@ fn hardware_meter(spec: &Spec, facts: &Facts) -> Option<HardwareMeter> {
         | Spec::Slices(_)
         | Spec::Wakers(_)
         | Spec::Watch(_)
+        | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
         | Spec::Imported(_) => return None,
@@ -291,9 +299,9 @@ fn measure(
         Spec::Program(spec) => {
             Body::Program { series: program::run(&spec, watch)?, spec }
         }
-        Spec::Wakers(_) | Spec::Watch(_) => {
-            let text = "these sums are made in the kernel (blame::WakerWatch and \
-                        blame::ProgramWatch), not by a loop";
+        Spec::Wakers(_) | Spec::Watch(_) | Spec::Top(_) => {
+            let text = "these sums are made in the kernel (blame::WakerWatch and others), \
+                        not by a loop";
             return Err(Error::new(Kind::Spec, text));
         }
         Spec::Imported(_) => return Err(of_another_tool()),

@@ -28,6 +28,7 @@ impl Body {
             }
             Self::Jitter { series, .. } => has_tests(series),
             Self::Slices { series, .. } => has_slices(series),
+            Self::Top { series, .. } => !series.samples.is_empty(),
             Self::Imported { series, .. } => !series.lengths.is_empty(),
             // Counts over any time, and the end of a program with its usage, are values.
             Self::Wakers { .. }

@@ -16,6 +16,7 @@ mod program;
 mod run;
 mod slices;
 mod ticks;
+mod top;
 mod wakers;
 mod wakeup_causes;
 mod watch;
@@ -53,6 +54,7 @@ pub use slices::{
 pub use ticks::{
     CpuBusy, CpuTicks, Energy, TickSample, TicksSeries, TicksSpec, ZoneEnergy,
 };
+pub use top::{TopCpu, TopSample, TopSeries, TopSpec, TopUse};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use wakeup_causes::{LateWakeup, WakeMoment, WakePart, WakeShare, WakeupCauses};
 pub use watch::{
@@ -88,6 +90,8 @@ macro_rules! kinds {
             Wakers "wakers" WakersSpec WakersSeries WakersSummary;
             /// What takes time from a running program.
             Watch "watch" WatchSpec WatchSeries WatchSummary;
+            /// What uses the CPUs of a machine.
+            Top "top" TopSpec TopSeries TopSummary;
             /// Whether the tick of a CPU stops, and which interrupts remain.
             NohzTest "nohz_test" NohzSpec NohzSeries NohzTestSummary;
             /// How often the tick of a CPU stops, and how long that takes.
@@ -155,7 +159,9 @@ impl Spec {
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
             Self::Imported(spec) => spec.cpus.clone(),
-            Self::Watch(_) | Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
+            Self::Watch(_) | Self::Top(_) | Self::Guests(_) | Self::Program(_) => {
+                CpuSet::empty()
+            }
         }
     }
 
@@ -168,6 +174,7 @@ impl Spec {
             Self::Latency(spec) => Some(spec.duration_ns),
             Self::Wakers(spec) => Some(spec.duration_ns),
             Self::Watch(spec) => Some(spec.duration_ns),
+            Self::Top(spec) => spec.duration_ns,
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
             Self::Guests(spec) => Some(spec.duration_ns),
@@ -189,6 +196,7 @@ impl Spec {
             | Self::Run(_)
             | Self::Wakers(_)
             | Self::Watch(_)
+            | Self::Top(_)
             | Self::NohzTest(_)
             | Self::NohzStress(_)
             | Self::Slices(_)
@@ -211,6 +219,7 @@ impl Spec {
             | Self::Run(_)
             | Self::Wakers(_)
             | Self::Watch(_)
+            | Self::Top(_)
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
@@ -229,6 +238,7 @@ impl Body {
             Self::Run { series, .. } => series.source,
             Self::Slices { series, .. } => Some(series.switches.as_ref()?.source),
             Self::Watch { series, .. } => Some(series.source),
+            Self::Top { series, .. } => Some(series.source),
             Self::Calls { .. }
             | Self::Latency { .. }
             | Self::Wakers { .. }
@@ -252,6 +262,7 @@ impl Body {
             | Self::Run { .. }
             | Self::Wakers { .. }
             | Self::Watch { .. }
+            | Self::Top { .. }
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
@@ -273,6 +284,7 @@ impl Body {
             | Self::Run { .. }
             | Self::Wakers { .. }
             | Self::Watch { .. }
+            | Self::Top { .. }
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }

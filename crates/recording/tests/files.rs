@@ -108,7 +108,7 @@ fn golden_files_stay_readable() {
     }
     let all = [
         "calls", "check", "guests", "imported", "jitter", "latency", "noise", "program",
-        "run", "slices", "ticks", "wakers", "watch",
+        "run", "slices", "ticks", "top", "wakers", "watch",
     ];
     assert_eq!(kinds, all);
 }

@@ -85,6 +85,8 @@ pub use measurements::recording_document;
 pub use measurements::slices::classic::slices_classic;
 pub use measurements::ticks::live::{ticks_header, ticks_sample};
 pub use measurements::ticks::ticks_close;
+pub use measurements::top::live::{TopKey, TopView};
+pub use measurements::top::screen::{LiveScreen, LiveTable};
 pub use pictures::{
     Medium, cells_pictures, compared_sets_pictures, explain_diff_pictures,
     explain_pictures, history_pictures, phase_pictures, picture_svg, recording_pictures,

@@ -14,6 +14,7 @@ pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod slices;
 pub(crate) mod ticks;
+pub(crate) mod top;
 pub(crate) mod wakers;
 pub(crate) mod watch;
 pub(crate) mod worst;
@@ -52,6 +53,7 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         Body::Run { spec, series } => run::run(spec, series, own!(Run)),
         Body::Wakers { spec, .. } => wakers::wakers(spec, own!(Wakers)),
         Body::Watch { spec, .. } => watch::watch(spec, own!(Watch)),
+        Body::Top { .. } => top::top(own!(Top)),
         Body::NohzTest { .. } => nohz::nohz_test(own!(NohzTest)),
         Body::NohzStress { .. } => nohz::nohz_stress(own!(NohzStress)),
         Body::Jitter { spec, series } => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use isolate::RestoredSetting;
 use measure::Notice;
-use recording::WatchedDelay;
+use recording::{TopSample, WatchedDelay};
 use units::CpuSet;
 
 /// What a session reports as it happens.
@@ -29,6 +29,8 @@ pub enum Event<'a> {
     Measurement(Notice<'a>),
     /// A stored delay of a watched program.
     Delay(&'a WatchedDelay),
+    /// An interval in which the CPUs of the machine were watched.
+    Interval(&'a TopSample),
     /// The measurement has ended, successfully or not; its results are read next.
     Finished,
     /// A setting that was changed for the session, and its restore outcome.

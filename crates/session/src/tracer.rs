@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use blame::{
-    Feedback, ProgramWatch, SwitchWatch, Threads, TypicalEdges, WakerWatch, Watcher,
+    Feedback, MachineWatch, ProgramWatch, SwitchWatch, Threads, TypicalEdges, WakerWatch,
+    Watcher,
 };
 use measure::{Control, Notice, Wait};
 use recording::{
@@ -61,6 +62,8 @@ pub(crate) enum Tracer {
     Wakeups(Box<WakerWatch>, Wait),
     /// The threads of a program, which are the measurement.
     Program(Box<ProgramWatch>, Wait),
+    /// All CPUs, which are the measurement; with the length of an interval.
+    Machine(Box<MachineWatch>, Wait, Nanos),
 }
 
 impl Tracer {
@@ -81,6 +84,12 @@ impl Tracer {
                 let wait = Wait::new(spec.duration_ns)?;
                 let watch = ProgramWatch::start(spec, &plan.facts)?;
                 Ok(Self::Program(Box::new(watch), wait))
+            }
+            (_, Spec::Top(spec)) => {
+                let wait =
+                    spec.duration_ns.map_or(Ok(Wait::until_stopped()), Wait::new)?;
+                let watch = MachineWatch::start(spec, &plan.facts)?;
+                Ok(Self::Machine(Box::new(watch), wait, spec.interval_ns))
             }
             (Trace::Events { source, threads, stores }, _) => {
                 let reused = reused.0.take();
@@ -148,6 +157,13 @@ impl Tracer {
                 observer.event(Event::Finished);
                 watched
             }
+            Self::Machine(watch, wait, interval) => {
+                observer.event(Event::Started);
+                let watched =
+                    watch_machine(plan, watch, (wait, interval), control, observer);
+                observer.event(Event::Finished);
+                watched
+            }
         }
     }
 }
@@ -177,6 +193,33 @@ fn watch_program(
     match failed {
         Some(failed) => Err(failed.into()),
         None => Ok(watch.end(is_ended_early)?),
+    }
+}
+
+/// Watches all CPUs until the end, and reports each interval.
+fn watch_machine(
+    plan: &Plan,
+    mut watch: Box<MachineWatch>,
+    (wait, interval): (Wait, Nanos),
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Recording, Error> {
+    let mut failed = None;
+    let is_stopped = wait.pass_in_steps(control, interval, |passed| {
+        let (activity, whole) = ("watching", plan.spec.duration().unwrap_or_default());
+        observer.event(Event::Measurement(Notice::Progress { activity, passed, whole }));
+        match watch.sample() {
+            Ok(sample) => observer.event(Event::Interval(sample)),
+            Err(why) => {
+                failed = Some(why);
+                control.stop.request();
+            }
+        }
+    });
+    match failed {
+        Some(failed) => Err(failed.into()),
+        // Without a duration, there is no other end.
+        None => Ok(watch.end(is_stopped && plan.spec.duration().is_some())),
     }
 }
 

@@ -42,6 +42,7 @@ mod run;
 mod slices;
 mod summary;
 mod ticks;
+mod top;
 mod wakers;
 mod watch;
 
@@ -140,6 +141,7 @@ pub use ticks::rates::{
     TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
 };
 pub use ticks::{CpuTicksSummary, TicksSummary};
+pub use top::{TopCpuSummary, TopGrouping, TopSource, TopSummary};
 pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
 pub use watch::{
     TakerSummary, WaitLengths, WatchSummary, WatchedDelaySummary, WatchedThreadSummary,

@@ -22,6 +22,7 @@ use crate::program::ProgramSummary;
 use crate::run::RunSummary;
 use crate::slices::SlicesSummary;
 use crate::ticks::TicksSummary;
+use crate::top::TopSummary;
 use crate::wakers::WakersSummary;
 use crate::watch::WatchSummary;
 
@@ -62,6 +63,7 @@ impl Summary {
                 Self::Wakers(WakersSummary::of(spec.top, series))
             }
             Body::Watch { series, .. } => Self::Watch(WatchSummary::of(series)),
+            Body::Top { series, .. } => Self::Top(TopSummary::of(series)),
             Body::NohzTest { spec, series } => {
                 Self::NohzTest(NohzTestSummary::of(spec, series))
             }

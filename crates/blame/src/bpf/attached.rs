@@ -2,11 +2,15 @@
 //! dropped.
 
 use libbpf_rs::{ErrorKind, Link, ProgramMut};
+use recording::{Code, Doubt};
 use units::Cpu;
 
 use crate::bpf::VECTORS;
 use crate::bpf::object::Loaded;
 use crate::error::{Error, Kind};
+
+/// The tracepoints of the most frequent interrupts.
+const NEEDED: [&str; 3] = ["local_timer_entry", "irq_handler_entry", "softirq_entry"];
 
 /// The attached programs, and the tracepoints that this kernel lacks.
 #[derive(Debug, Default)]
@@ -65,6 +69,20 @@ impl Attached {
         }
         Ok(())
     }
+}
+
+/// A doubt about interrupts that cannot be seen.
+pub(crate) fn without_tracepoints(missing: &[&str]) -> Option<Doubt> {
+    let missing: Vec<&str> =
+        missing.iter().copied().filter(|name| NEEDED.contains(name)).collect();
+    (!missing.is_empty()).then(|| {
+        let text = format!(
+            "this kernel has no tracepoint {}: these interrupts count as time of the thread that \
+             was interrupted",
+            missing.join(", ")
+        );
+        Doubt::new(Code::Untraced, text)
+    })
 }
 
 pub(crate) fn failed(error: libbpf_rs::Error) -> Error {

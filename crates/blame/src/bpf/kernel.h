@@ -96,6 +96,11 @@ struct css_set {
 	struct cgroup *dfl_cgrp; /* that of v2 */
 };
 
+/* The scheduler's times of a thread. */
+struct sched_info {
+	__u64 last_queued; /* by its run queue's clock, when it began to wait there; 0: it does not */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	__u32 flags;
@@ -104,6 +109,7 @@ struct task_struct {
 	int prio;
 	__u64 jobctl; /* what is to be done before the thread returns to user mode */
 	struct sched_entity se;
+	struct sched_info sched_info; /* CONFIG_SCHED_INFO */
 	__u64 start_time;
 	struct css_set *cgroups;
 	__u64 utime; /* ns; without CONFIG_VIRT_CPU_ACCOUNTING_GEN of whole ticks */

@@ -13,6 +13,13 @@ pub(crate) struct Nesting {
     nested: [u64; LEVELS],
 }
 
+impl Nesting {
+    /// When the first of the interrupts in progress began; `None` if there is none.
+    pub(crate) fn since(&self) -> Option<u64> {
+        (self.active > 0).then_some(self.since)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

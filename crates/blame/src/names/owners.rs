@@ -12,7 +12,8 @@ use recording::ThreadOwner;
 use crate::level::Level;
 use crate::records::Record;
 
-const PF_KTHREAD: u64 = 0x0020_0000;
+/// A kernel thread (`include/linux/sched.h`).
+pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
 
 /// The owner of each process's threads, as far as it is known.
 pub(crate) fn owners<'a>(

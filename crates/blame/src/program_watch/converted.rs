@@ -10,13 +10,10 @@ use units::{Cpu, Nanos};
 use crate::bpf::threads::ThreadKey;
 use crate::bpf::watch_programs::{Ended, Sums};
 use crate::bpf::watch_tables::{self as tables, Delay, Taker, Thread, WATCHED};
-use crate::level::Level;
-use crate::names::Names;
+use crate::names::of_sums::{Named, interrupt_record, run_record};
 use crate::program_watch::by_name::{ByName, OTHERS, Summed};
-use crate::records::{Lane, Mark, Record};
+use crate::records::Record;
 
-/// `enum level` of `watch.bpf.c`.
-const LEVELS: [Level; 3] = [Level::Softirq, Level::Handler, Level::Vector];
 /// `enum kind` there.
 const INTERRUPTED: u32 = 1;
 
@@ -208,7 +205,7 @@ fn interruptions(
     let names = Named::read(root, known.clone().map(|(record, _)| record).collect());
     let mut all: Vec<WatchedInterruption> = known
         .map(|(record, sum)| WatchedInterruption {
-            culprit: names.0.culprit(&record),
+            culprit: names.culprit(&record),
             ns: Nanos::from_nanos(sum.ns),
             count: sum.count,
             ns_max: Nanos::from_nanos(sum.longest),
@@ -246,11 +243,11 @@ fn delay(names: &Named, delay: &Delay) -> WatchedDelay {
         begin_ns: Nanos::from_nanos(delay.begin),
         ns: Nanos::from_nanos(delay.end.saturating_sub(delay.begin)),
         kind,
-        thread: names.0.culprit(&own),
+        thread: names.culprit(&own),
         cpu: Cpu::new(delay.cpu),
         elsewhere_ns: Nanos::from_nanos(delay.here.saturating_sub(delay.begin)),
         parts: parts(delay.parts),
-        interruption: source.map(|source| names.0.culprit(&source)),
+        interruption: source.map(|source| names.culprit(&source)),
         runs: if is_interruption { Vec::new() } else { runs(names, delay) },
         runs_before: u64::try_from(before).unwrap_or(u64::MAX),
     }
@@ -275,38 +272,6 @@ fn runs(names: &Named, delay: &Delay) -> Vec<DelayRun> {
     all.iter().zip(ends).filter(is_in).map(run).collect()
 }
 
-/// The names of threads and interrupts.
-struct Named(Names);
-
-impl Named {
-    fn read(root: &Root, records: Vec<Record>) -> Self {
-        let mut lane = Lane::new(Cpu::new(0));
-        lane.records = records;
-        Self(Names::read(root, &[lane]))
-    }
-
-    /// The thread; `None`: the idle task.
-    fn thread(&self, record: &Record) -> Option<Culprit> {
-        (!record.is_idle()).then(|| self.0.culprit(record))
-    }
-}
-
-fn run_record(tid: u32, process: u32, prio: i32, comm: [u8; 16]) -> Record {
-    let prio = u64::from(u32::from_ne_bytes(prio.to_ne_bytes()));
-    let is_self = process == std::process::id();
-    Record {
-        level: Level::Thread,
-        start: 0,
-        end: 0,
-        detail: u64::from(process) << 32 | prio,
-        id: tid,
-        comm,
-        mark: Mark { is_self, ..Mark::default() },
-    }
-}
-
 fn record_of(source: tables::Source) -> Option<Record> {
-    let level = *LEVELS.get(usize::try_from(source.level).ok()?)?;
-    let (comm, mark) = ([0; 16], Mark::default());
-    Some(Record { level, start: 0, end: 0, detail: 0, id: source.id, comm, mark })
+    interrupt_record(source.level, source.id)
 }

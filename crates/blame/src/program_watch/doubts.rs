@@ -2,29 +2,13 @@
 
 use recording::{Code, Doubt};
 
+use crate::bpf::attached;
 use crate::bpf::watch_programs::{Lost, Sums};
-
-/// The tracepoints of the most frequent interrupts.
-const NEEDED: [&str; 3] = ["local_timer_entry", "irq_handler_entry", "softirq_entry"];
 
 /// All doubts.
 pub(crate) fn of(sums: &Sums) -> Vec<Doubt> {
-    let missing = without_tracepoints(&sums.missing);
+    let missing = attached::without_tracepoints(&sums.missing);
     of_lost(&sums.lost).into_iter().chain(unseen(sums)).chain(missing).collect()
-}
-
-/// A doubt about interrupts that cannot be seen.
-fn without_tracepoints(missing: &[&str]) -> Option<Doubt> {
-    let missing: Vec<&str> =
-        missing.iter().copied().filter(|name| NEEDED.contains(name)).collect();
-    (!missing.is_empty()).then(|| {
-        let text = format!(
-            "this kernel has no tracepoint {}: these interrupts count as time of the thread that \
-             was interrupted",
-            missing.join(", ")
-        );
-        Doubt::new(Code::Untraced, text)
-    })
 }
 
 /// A doubt about switches that the kernel did not trace, if they are more than a tenth of a percent of the

@@ -31,7 +31,9 @@ mod settings_lock;
 mod shared_folders;
 mod slices;
 mod surroundings;
+mod terminals;
 mod tool;
+mod top;
 mod watch;
 
 use std::fs;

@@ -10,11 +10,11 @@ use crate::environment::end_with_test;
 use crate::tool::{first_cpu, is_root, on, text, tool, tool_in, turn};
 
 /// A cgroup with a CPU quota of 20 ms in each 100 ms; removed when it is dropped.
-struct WithQuota(PathBuf);
+pub(crate) struct WithQuota(PathBuf);
 
 impl WithQuota {
     /// Below the mount point of the hierarchy with that controller; the reason if that is not possible.
-    fn new(name: &str) -> Result<Self, String> {
+    pub(crate) fn new(name: &str) -> Result<Self, String> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let mounted = |kind: &str, option: &str| {
             let mut lines =
@@ -53,8 +53,19 @@ impl WithQuota {
         !runtime.exists() || fs::write(runtime, "200000").is_ok()
     }
 
+    /// How long it has been throttled, by the kernel's count.
+    pub(crate) fn throttled_ns(&self) -> u64 {
+        let text = fs::read_to_string(self.0.join("cpu.stat")).unwrap();
+        let times = [("throttled_time ", 1), ("throttled_usec ", 1000)];
+        let found = times.iter().find_map(|(key, unit)| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+            Some(line.parse::<u64>().unwrap() * unit)
+        });
+        found.unwrap_or_else(|| panic!("{text}"))
+    }
+
     /// Makes a command's process one of it.
-    fn with(&self, child: &Child) {
+    pub(crate) fn with(&self, child: &Child) {
         fs::write(self.0.join("cgroup.procs"), child.id().to_string()).unwrap();
     }
 }

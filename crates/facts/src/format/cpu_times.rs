@@ -25,6 +25,8 @@ pub struct CpuTime {
     pub idle: Nanos,
     /// The steal time; zero also if the hypervisor does not report it.
     pub steal: Nanos,
+    /// The time of interrupts and softirqs.
+    pub interrupts: Nanos,
 }
 
 /// The times of all online CPUs since boot.
@@ -83,6 +85,7 @@ impl CpuTimes {
             // A small decrease is documented, and not a reset.
             idle: now.idle.saturating_sub(before.idle),
             steal: grown(before.steal, now.steal)?,
+            interrupts: now.interrupts.saturating_sub(before.interrupts),
         })
     }
 }
@@ -100,6 +103,7 @@ fn parse_cpu(rest: &str) -> Option<(Cpu, CpuTime)> {
         busy: sum(&[*user, *nice, *system, irq, softirq, steal]),
         idle: sum(&[*idle, iowait]),
         steal: sum(&[steal]),
+        interrupts: sum(&[irq, softirq]),
     };
     Some((cpu, time))
 }
@@ -119,6 +123,7 @@ mod tests {
         assert_eq!(first.busy, Nanos::from_millis(120));
         assert_eq!(first.idle, Nanos::from_millis(1050));
         assert_eq!(first.steal, Nanos::from_millis(30));
+        assert_eq!(first.interrupts, Nanos::from_millis(30));
         assert_eq!(times.get(Cpu::new(1)), None);
         assert_eq!(times.cpus().to_string(), "0,2");
     }

@@ -3,7 +3,7 @@
 //! A thread could test a flag just before it is set, and then sleep; a byte in a socket wakes it
 //! up.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +43,13 @@ impl Stop {
     /// Without a free file descriptor.
     pub fn waker(&self) -> io::Result<UnixStream> {
         self.waker.try_clone()
+    }
+
+    /// Requests stopping, as a signal does.
+    pub fn request(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+        // It fails only if it is full, and then there is a byte to read.
+        let _ = (&*self.waker).write(&[0]);
     }
 
     /// Whether stopping was requested.

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::control::observer::{Control, Listener, Watch};
 use crate::time::counter;
-use crate::{Error, check_length};
+use crate::{Error, LONGEST, check_length};
 
 /// A wait of a given length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,11 @@ impl Wait {
     pub fn new(length: Nanos) -> Result<Self, Error> {
         check_length("the duration", length)?;
         Ok(Self { length })
+    }
+
+    /// One that lasts until it is ended, or for as long as a measurement may.
+    pub fn until_stopped() -> Self {
+        Self { length: LONGEST }
     }
 
     /// Waits, and reports the progress of `activity`; returns whether it was ended early.

@@ -25,6 +25,7 @@ pub(crate) mod latency;
 pub(crate) mod sets;
 pub(crate) mod slices;
 mod summaries;
+pub(crate) mod top;
 pub(crate) mod watch;
 
 /// A common guest.

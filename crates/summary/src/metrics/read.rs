@@ -13,7 +13,7 @@ use crate::metrics::row::{each, of_call, parts, whole};
 use crate::metrics::table::{
     CALL_COST, CALL_TIME, GAPS, GUESTS, GapNumbers, IDLE, INTERRUPT_LATENCY, JITTER,
     KINDS, LATENCY, NOHZ_COST, NOHZ_ENTRY, NOHZ_OBSERVED, NOISE, PROGRAM, PROGRAM_COST,
-    RUN, SLICES, STRESS, STRETCHES, TICK, TICKS, USER_LATENCY, VALUE, WAKERS, WATCH,
+    RUN, SLICES, STRESS, STRETCHES, TICK, TICKS, TOP, USER_LATENCY, VALUE, WAKERS, WATCH,
 };
 use crate::noise::CpuNoiseSummary;
 use crate::summary::Summary;
@@ -70,6 +70,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         Summary::Program(run) => whole(PROGRAM, run),
         Summary::Wakers(wakers) => whole(WAKERS, wakers),
         Summary::Watch(watch) => whole(WATCH, watch),
+        Summary::Top(top) => each(TOP, &top.cpus, |cpu| cpu.cpu),
         Summary::NohzTest(test) => {
             [whole(NOHZ_ENTRY, test), whole(NOHZ_OBSERVED, test)].concat()
         }

@@ -24,6 +24,7 @@ use crate::program::ProgramSummary;
 use crate::run::RunSummary;
 use crate::slices::StepSlices;
 use crate::ticks::CpuTicksSummary;
+use crate::top::TopCpuSummary;
 use crate::wakers::WakersSummary;
 use crate::watch::WatchSummary;
 
@@ -245,6 +246,16 @@ table! { of_recordings:
         "interrupted_ppm" Ppm Less "interrupted"
             "time in interrupts and softirqs, as a share of the time on CPUs"
             |watch| ppm(watch.interrupted_ppm);
+    }
+    TOP(TopCpuSummary) "top" {
+        "interrupts_ppm" Ppm Less "interrupts" "share of the time in interrupts and softirqs"
+            |cpu| ppm(cpu.interrupts_ppm);
+        "kernel_threads_ppm" Ppm Less "kernel threads" "share of the time of kernel threads"
+            |cpu| ppm(cpu.kernel_ppm);
+        "steal_time_ppm" Ppm Less "steal time" "share of the time that the hypervisor took"
+            |cpu| ppm(cpu.steal_ppm);
+        "queue_wait_ns_max" Ns Less "wait in the run queue, longest"
+            "longest wait of a thread in the run queue of the CPU" |cpu| ns(cpu.wait_ns_max);
     }
     GUESTS(GuestsSummary) "guests" {
         GUESTS_CPU_PPM Ppm Less "CPU time of all guests"
