@@ -153,7 +153,9 @@ impl WatchPrograms {
             let value = takers.lookup_and_delete(key).ok()??;
             Some((decoded(key)?, decoded(&value)?))
         });
-        Ok(Ended { threads: ended, takers: taken.collect() })
+        let mut taken: Vec<(ThreadKey, Taker)> = taken.collect();
+        taken.extend(takers_among(&ended));
+        Ok(Ended { threads: ended, takers: taken })
     }
 
     /// Ends counting, and returns the sums.
@@ -179,9 +181,11 @@ impl WatchPrograms {
             unsure: sum(|slot| slot.unsure),
             unseen: sum(|slot| slot.unseen),
         };
+        let mut takers: Vec<_> = elements(&loaded.map("takers")?)?;
+        takers.extend(takers_among(&threads));
         Ok(Sums {
             threads,
-            takers: elements(&loaded.map("takers")?)?,
+            takers,
             interruptions: interruptions(&loaded)?,
             lengths: lengths(&loaded)?,
             longest: longest(&loaded, &slots, keep)?,
@@ -195,6 +199,13 @@ impl WatchPrograms {
 pub(crate) struct Ended {
     pub(crate) threads: Vec<(ThreadKey, Thread)>,
     pub(crate) takers: Vec<(ThreadKey, Taker)>,
+}
+
+/// The watched threads that had a CPU for which others of them waited.
+fn takers_among(
+    threads: &[(ThreadKey, Thread)],
+) -> impl Iterator<Item = (ThreadKey, Taker)> {
+    threads.iter().filter_map(|(who, row)| Some((*who, row.as_taker()?)))
 }
 
 fn prepare(
@@ -218,6 +229,8 @@ fn prepare(
                 *to = *from;
             }
             opened.choose(|program| !of_cgroups(program));
+            let count = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+            opened.set("process_count", &[count])?;
             opened.set("processes", &known)
         }
         Target::Cgroups(cgroups) => {

@@ -40,6 +40,9 @@ enum group {
 	GROUPS,
 };
 
+/* The groups of which a CPU has a sum. */
+#define SUMS QUOTA
+
 /* A run of a thread on a CPU, until the next one there. */
 struct run {
 	__u64 since;
@@ -53,8 +56,10 @@ struct run {
 struct slot {
 	__u64 version; /* odd while the sums, the group or the interrupts change */
 	__u64 since; /* the last switch; 0: none was seen */
-	__u64 sums[GROUPS]; /* ns until then */
+	__u64 sums[SUMS]; /* ns until then */
 	__u64 interrupted; /* ns since then */
+	__u32 interruptions; /* since then */
+	__u32 has_ended; /* nothing counts any more */
 	__u32 group; /* of the current thread */
 	__u32 is_watched; /* the current thread */
 	struct nesting nesting;
@@ -66,9 +71,11 @@ struct slot {
 	__u32 stored; /* the number of delays */
 	__u64 charged; /* ns, times the number of waiting threads, of the current run */
 	__u64 charged_at;
+	__u64 inside; /* a watched cgroup, and another one: the last ones that were looked up */
+	__u64 outside;
 	__u64 least; /* the shortest of the longest delays */
 	__u32 least_at;
-	__u32 has_ended; /* nothing counts any more */
+	__u32 spare;
 	__u64 lost_threads; /* events of threads for which there was no room */
 	__u64 lost_takers; /* ns of threads for which there was no room */
 	__u64 lost_delays; /* that were not written */
@@ -84,37 +91,41 @@ enum state {
 	RUNS_NOW,
 };
 
-/* A watched thread. */
+/* A watched thread. What each switch changes comes first: the hash table has a key, and these, in few
+ * cache lines. */
 struct thread {
+	__u32 cpu;
+	__u8 state;
+	__u8 was_preempted; /* before the current wait */
+	__u8 is_throttled;
+	__u8 has_moved; /* during the current wait */
+	__u64 since; /* of the current state, on the current CPU */
+	__u64 begun; /* the current wait */
 	__u64 run; /* ns on a CPU, interrupts included */
 	__u64 wait; /* ns that it waited for a CPU */
 	__u64 waits;
 	__u64 longest;
+	__u32 head; /* of the CPU's runs when the wait began there */
+	__s32 prio;
+	__u64 slept;
+	__u64 before[SUMS];
+	__u64 took; /* ns of a CPU for which watched threads waited, summed over these */
+	__u64 runs; /* in which it did */
 	__u64 parts[GROUPS]; /* of `wait` */
+	__u64 preempted; /* it could have continued when it left the CPU */
+	__u64 user, system, minor, major;
 	__u64 interrupted; /* ns of `run` */
 	__u64 interruptions;
-	__u64 preempted; /* it could have continued when it left the CPU */
-	__u64 slept;
 	__u64 moved; /* to another CPU */
 	__u64 user_before, system_before, minor_before, major_before;
-	__u64 user, system, minor, major;
-	__u64 since; /* of the current state, on the current CPU */
-	__u64 begun; /* the current wait */
-	__u64 before[GROUPS];
-	__u64 so_far[GROUPS]; /* of the current wait, on other CPUs */
+	__u64 so_far[SUMS]; /* of the current wait, on other CPUs */
 	__u32 process;
-	__s32 prio;
-	__u32 cpu;
-	__u32 head; /* of the CPU's runs when the wait began there */
-	__u8 state;
-	__u8 was_preempted; /* before the current wait */
-	__u8 is_throttled;
 	__u8 has_ended;
-	__u8 spare[4];
+	__u8 spare[3];
 	char name[COMM];
 };
 
-/* A thread that had a CPU while watched threads waited for it. */
+/* Another thread that had a CPU while watched threads waited for it. */
 struct taker {
 	__u64 ns; /* summed over these threads */
 	__u64 runs;
@@ -159,8 +170,9 @@ struct delay {
 	struct run runs[RUNS];
 };
 
-/* The watched processes; or with a hierarchy of cgroups, the cgroups in `cgroups`. */
+/* The watched processes and their number; or with a hierarchy of cgroups, the cgroups in `cgroups`. */
 const volatile __u32 processes[PROCESSES];
+const volatile __u32 process_count;
 /* 0: no cgroups; 1: those of v2; else those of a hierarchy of v1. */
 const volatile __u32 by_cgroup;
 /* The index of its controller. */
