@@ -3,7 +3,8 @@
 use crate::bpf::nesting::Nesting;
 use crate::bpf::threads::ThreadKey;
 
-/// `GROUPS`, `SUMS`, `RUNS`, `RECENT`, `FINE` there.
+/// `NUMBERS`, `GROUPS`, `SUMS`, `RUNS`, `RECENT`, `FINE` there.
+pub(crate) const NUMBERS: u32 = 256;
 pub(crate) const GROUPS: usize = 7;
 const SUMS: usize = QUOTA;
 const RUNS: usize = 16;
@@ -19,6 +20,7 @@ const WAITS: u8 = 2;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Thread {
+    pub(crate) who: ThreadKey,
     cpu: u32,
     state: u8,
     was_preempted: u8,
@@ -36,12 +38,14 @@ pub(crate) struct Thread {
     before: [u64; SUMS],
     took: u64,
     runs: u64,
-    pub(crate) parts: [u64; GROUPS],
     pub(crate) preempted: u64,
     user: u64,
     system: u64,
     minor: u64,
     major: u64,
+    pub(crate) process: u32,
+    has_ended: u32,
+    pub(crate) parts: [u64; GROUPS],
     pub(crate) interrupted: u64,
     pub(crate) interruptions: u64,
     pub(crate) moved: u64,
@@ -50,10 +54,9 @@ pub(crate) struct Thread {
     minor_before: u64,
     major_before: u64,
     so_far: [u64; SUMS],
-    pub(crate) process: u32,
-    has_ended: u8,
-    spare: [u8; 3],
     pub(crate) name: [u8; 16],
+    place: u32,
+    spare: [u32; 3],
 }
 
 /// `struct taker`.
@@ -122,37 +125,42 @@ pub(crate) struct Delay {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Slot {
+    nesting: Nesting,
     version: u64,
     since: u64,
-    sums: [u64; SUMS],
     interrupted: u64,
     interruptions: u32,
     has_ended: u32,
     group: u32,
     is_watched: u32,
-    nesting: Nesting,
     runs: ThreadKey,
     waiting: u32,
-    arrived: u32,
     counted: u32,
+    arrived: u32,
     head: u32,
-    pub(crate) stored: u32,
+    sums: [u64; SUMS],
     charged: u64,
     charged_at: u64,
     inside: u64,
     outside: u64,
     least: u64,
     least_at: u32,
-    spare: u32,
+    pub(crate) stored: u32,
     pub(crate) lost_threads: u64,
     pub(crate) lost_takers: u64,
     pub(crate) lost_delays: u64,
     pub(crate) unsure: u64,
     pub(crate) unseen: u64,
+    spare: [u64; 7],
     recent: [Run; RECENT],
 }
 
 impl Thread {
+    /// Whether a place has a thread.
+    pub(crate) fn is_used(&self) -> bool {
+        self.who.tid != 0
+    }
+
     /// Whether the thread has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended != 0
@@ -227,6 +235,7 @@ mod tests {
             OBJECT,
             "thread",
             Thread {
+                who,
                 cpu,
                 state,
                 was_preempted,
@@ -244,12 +253,14 @@ mod tests {
                 before,
                 took,
                 runs,
-                parts,
                 preempted,
                 user,
                 system,
                 minor,
                 major,
+                process,
+                has_ended,
+                parts,
                 interrupted,
                 interruptions,
                 moved,
@@ -258,10 +269,9 @@ mod tests {
                 minor_before,
                 major_before,
                 so_far,
-                process,
-                has_ended,
-                spare,
-                name
+                name,
+                place,
+                spare
             }
         );
     }
@@ -306,36 +316,44 @@ mod tests {
             OBJECT,
             "slot",
             Slot {
+                nesting,
                 version,
                 since,
-                sums,
                 interrupted,
                 interruptions,
                 has_ended,
                 group,
                 is_watched,
-                nesting,
                 runs,
                 waiting,
-                arrived,
                 counted,
+                arrived,
                 head,
-                stored,
+                sums,
                 charged,
                 charged_at,
                 inside,
                 outside,
                 least,
                 least_at,
-                spare,
+                stored,
                 lost_threads,
                 lost_takers,
                 lost_delays,
                 unsure,
                 unseen,
+                spare,
                 recent
             }
         );
+    }
+
+    /// Check that the values of the most used tables are whole cache lines.
+    #[test]
+    fn cache_lines() {
+        assert_eq!(size_of::<Thread>() % 64, 0);
+        assert_eq!(size_of::<Slot>() % 64, 0);
+        assert_eq!(std::mem::offset_of!(Slot, sums), 128);
     }
 
     /// Check that bins adjoin, and that none is wider than 1/32 of its lengths.

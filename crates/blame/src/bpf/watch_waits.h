@@ -142,16 +142,89 @@ static __always_inline void read_usage(struct thread *row, struct task_struct *t
 	row->major = task->maj_flt;
 }
 
+/* One number for a thread. */
+static __always_inline __u64 number_of(struct who who)
+{
+	union {
+		struct who who;
+		__u64 number;
+	} both = { .who = who };
+
+	return both.number;
+}
+
+static __always_inline struct thread *row_at(__u32 place)
+{
+	__u32 key = place & last_thread;
+
+	return bpf_map_lookup_elem(&threads, &key);
+}
+
+static __always_inline int is_row_of(struct thread *row, __u64 number)
+{
+	return *(volatile __u64 *)&row->who == number;
+}
+
+/* A thread that is not in the first one of its places. */
+static __noinline struct thread *find_further(__u32 tid, __u64 number)
+{
+	struct thread *row;
+	__u32 at;
+
+	for (at = 1; at < PLACES; at++) {
+		row = row_at(tid + at);
+		if (row && is_row_of(row, number))
+			return row;
+	}
+	return 0;
+}
+
+static __always_inline struct thread *find(struct who who)
+{
+	struct thread *row = row_at(who.tid);
+	__u64 number = number_of(who);
+
+	if (row && is_row_of(row, number))
+		return row;
+	return find_further(who.tid, number);
+}
+
+/* Takes a free place for a thread; another CPU may try to take it for another thread. */
+static __noinline struct thread *add_row(__u32 tid, __u64 number)
+{
+	struct thread *row;
+	__u32 at;
+
+	for (at = 0; at < PLACES; at++) {
+		row = row_at(tid + at);
+		if (!row || !is_row_of(row, 0))
+			continue;
+		if (__sync_val_compare_and_swap((__u64 *)&row->who, 0, number))
+			continue;
+		__builtin_memset(&row->cpu, 0, sizeof(*row) - sizeof(row->who));
+		row->place = (tid + at) & last_thread;
+		return row;
+	}
+	return 0;
+}
+
+/* The thread does not run again: its row can be read, and then be removed by `release`. */
+static __always_inline void end_row(struct thread *row)
+{
+	__u32 place = row->place;
+
+	row->has_ended = 1;
+	bpf_map_push_elem(&ended, &place, BPF_ANY);
+}
+
 static __always_inline struct thread *row_of(struct who who, struct task_struct *task,
 					     struct slot *slot)
 {
-	struct thread *row = bpf_map_lookup_elem(&threads, &who);
-	static const struct thread empty;
+	struct thread *row = find(who);
 
 	if (row)
 		return row;
-	bpf_map_update_elem(&threads, &who, &empty, BPF_NOEXIST);
-	row = bpf_map_lookup_elem(&threads, &who);
+	row = add_row(who.tid, number_of(who));
 	if (!row) {
 		slot->lost_threads += 1;
 		return 0;
@@ -266,18 +339,19 @@ static __noinline int find_least(struct slot *slot, __u32 cpu)
 /* The last runs on this CPU, in order: those since `from`, and the one before them. */
 static __noinline int copy_runs(struct slot *slot, struct delay *delay, __u32 from)
 {
-	__u32 at, first;
+	__u32 at, first, head;
 
 	if (!slot || !delay)
 		return 0;
-	delay->runs_seen = slot->head - from + (from > 0);
-	first = slot->head - (delay->runs_seen < RUNS ? delay->runs_seen : RUNS);
+	/* Read once: Linux 6.1 refuses a loop that is entered behind a load in it. */
+	head = slot->head;
+	delay->runs_seen = head - from + (from > 0);
+	first = head - (delay->runs_seen < RUNS ? delay->runs_seen : RUNS);
 	for (at = 0; at < RUNS; at++) {
-		if (first + at >= slot->head) {
+		if (first + at < head)
+			delay->runs[at] = slot->recent[(first + at) & (RECENT - 1)];
+		else
 			delay->runs[at].since = 0;
-			continue;
-		}
-		delay->runs[at] = slot->recent[(first + at) & (RECENT - 1)];
 	}
 	return 0;
 }
