@@ -202,7 +202,9 @@ static __always_inline int wakes(struct task_struct *task)
 	row->was_preempted = 0;
 	row->is_throttled = 0;
 	begin_wait(row, slot, cpu, now);
-	read_sums(slot, now, row->before);
+	/* Another CPU's interrupts change its sums without the lock. */
+	if (!read_unlocked(slot, now, row->before))
+		__sync_fetch_and_add(&slot->unsure, 1);
 	count_arrivals(slot);
 	charge(slot, now);
 	slot->waiting += 1;
@@ -249,7 +251,8 @@ int moved(__u64 *args)
 	read_sums(old, now, sums);
 #pragma unroll
 	for (at = 0; at < SUMS; at++)
-		row->so_far[at] = (row->has_moved ? row->so_far[at] : 0) + sums[at] - row->before[at];
+		row->so_far[at] = (row->has_moved ? row->so_far[at] : 0) +
+				  since_begin(sums[at], row->before[at]);
 	row->has_moved = 1;
 	count_arrivals(old);
 	charge(old, now);

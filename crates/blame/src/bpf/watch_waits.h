@@ -377,10 +377,16 @@ static __always_inline void describe(struct delay *delay, struct who who, struct
 	__builtin_memcpy(delay->name, row->name, COMM);
 }
 
+/* The sums of a CPU that switches meanwhile may be read some ns ahead of it. */
+static __always_inline __u64 since_begin(__u64 sum, __u64 before)
+{
+	return (__s64)(sum - before) > 0 ? sum - before : 0;
+}
+
 /* The time of a group during a wait that ends on this CPU now, which has just added up its own. */
 static __always_inline __u64 part_of(struct thread *row, struct slot *slot, int is_here, int at)
 {
-	__u64 part = is_here ? slot->sums[at] - row->before[at] : 0;
+	__u64 part = is_here ? since_begin(slot->sums[at], row->before[at]) : 0;
 
 	return row->has_moved ? part + row->so_far[at] : part;
 }
