@@ -202,9 +202,9 @@ static __always_inline int wakes(struct task_struct *task)
 	row->was_preempted = 0;
 	row->is_throttled = 0;
 	begin_wait(row, slot, cpu, now);
-	/* Another CPU's interrupts change its sums without the lock. */
-	if (!read_unlocked(slot, now, row->before))
-		__sync_fetch_and_add(&slot->unsure, 1);
+	/* Another CPU's interrupts change its sums without the lock. If it is this CPU whose change was
+	 * interrupted, its last values differ by the time of that change only. */
+	read_unlocked(slot, now, row->before);
 	count_arrivals(slot);
 	charge(slot, now);
 	slot->waiting += 1;
