@@ -10,6 +10,8 @@ use std::process::Command;
 
 /// Each `src/bpf/NAME.bpf.c`; its object is `NAME.o`.
 const SOURCES: [&str; 5] = ["events", "slices", "top", "wakers", "watch"];
+/// Programs for kernels that have its instructions (since 5.12), with exchanges among them.
+const NEWER: [&str; 1] = ["watch"];
 /// BTF contains the names of source files: the same ones in any build folder.
 const FLAGS: [&str; 10] = [
     "-target",
@@ -36,6 +38,9 @@ fn main() -> Result<(), String> {
     for name in SOURCES {
         let mut clang = Command::new("clang");
         clang.args(FLAGS).args([&define, &renamed, "-I", &headers]);
+        if NEWER.contains(&name) {
+            clang.arg("-mcpu=v3");
+        }
         clang
             .arg(format!("src/bpf/{name}.bpf.c"))
             .arg("-o")

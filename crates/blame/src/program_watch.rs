@@ -149,7 +149,7 @@ mod tests {
         });
     }
 
-    fn watched_with(threads: Option<u32>) -> Option<Recording> {
+    fn started_with(threads: Option<u32>) -> ProgramWatch {
         let facts = Facts::read(&Root::live());
         let spec = WatchSpec {
             target: WatchTarget::Processes(vec![std::process::id()]),
@@ -157,10 +157,18 @@ mod tests {
             keep: 5,
             log_above_ns: None,
         };
-        let mut watch = ProgramWatch::start_with(&spec, &facts, threads).unwrap();
+        ProgramWatch::start_with(&spec, &facts, threads).unwrap()
+    }
+
+    fn watched_with(threads: Option<u32>) -> Option<Recording> {
+        let mut watch = started_with(threads);
         sleep();
         watch.update().unwrap();
-        let recording = watch.end(false).unwrap();
+        traced(watch.end(false).unwrap())
+    }
+
+    /// The recording, unless the threads cannot be traced here.
+    fn traced(recording: Recording) -> Option<Recording> {
         let untraced = recording.doubts.iter().find(|doubt| doubt.code == Code::Untraced);
         if let Some(why) = untraced {
             println!("skipped: {why}");
@@ -181,6 +189,22 @@ mod tests {
         assert!(waits >= u64::from(THREADS) * 20, "{waits}");
         assert_eq!(series.lost.events, 0);
         assert!(!series.longest.is_empty() && series.longest.len() <= 5);
+    }
+
+    /// Check that the places of threads that have ended are used again: many more threads than places,
+    /// each of which is counted once.
+    #[test]
+    fn places_of_ended_threads() {
+        let mut watch = started_with(Some(256));
+        for _ in 0..100 {
+            (0..10).for_each(|_| std::thread::spawn(|| ()).join().unwrap());
+            watch.update().unwrap();
+        }
+        let Some(recording) = traced(watch.end(false).unwrap()) else { return };
+        let Body::Watch { series, .. } = &recording.body else { unreachable!() };
+        let seen: u64 = series.threads.iter().map(|thread| thread.count).sum();
+        assert_eq!(series.lost.events, 0);
+        assert!(seen >= 1000, "{seen}");
     }
 
     /// Check that a full table is counted and is a doubt.

@@ -22,16 +22,6 @@ pub(crate) struct ThreadKey {
     pub(crate) born: u32,
 }
 
-impl ThreadKey {
-    /// As a key of a map.
-    pub(crate) fn bytes(self) -> [u8; 8] {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&self.tid.to_ne_bytes());
-        bytes[4..].copy_from_slice(&self.born.to_ne_bytes());
-        bytes
-    }
-}
-
 /// Attaches a program to a raw tracepoint that it cannot do without.
 ///
 /// # Errors
@@ -52,13 +42,19 @@ pub(crate) fn run_on(program: &ProgramMut<'_>, online: &CpuSet) {
     }
 }
 
-/// All elements of a hash map that is no longer written to.
+/// All elements of a map that is no longer written to.
 pub(crate) fn elements<K: Copy, V: Copy>(
     map: &impl MapCore,
 ) -> Result<Vec<(K, V)>, Error> {
+    Ok(each_element(map)?.collect())
+}
+
+/// The same, of which only some are needed.
+pub(crate) fn each_element<K: Copy, V: Copy>(
+    map: &impl MapCore,
+) -> Result<impl Iterator<Item = (K, V)>, Error> {
     let read = map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
-    let whole = read.filter_map(|(key, value)| Some((decoded(&key)?, decoded(&value)?)));
-    Ok(whole.collect())
+    Ok(read.filter_map(|(key, value)| Some((decoded(&key)?, decoded(&value)?))))
 }
 
 /// One of the programs' structures, which contain only numbers.

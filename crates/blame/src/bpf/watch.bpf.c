@@ -5,9 +5,13 @@
  * Each CPU has a slot: how long each group of threads has used it, which threads ran there last, and
  * how many watched threads wait there. A wait is the difference of these sums at its end and at its
  * begin, so that its parts add up to it. A slot is written to with its CPU's run queue locked
- * (wake-ups, switches), by that CPU itself (interrupts), or atomically (`arrived`). A thread that is
- * moved to another CPU while it waits reads that one's sums without a lock: `version` shows whether
- * they changed meanwhile. A thread's row is written to by one of these at a time. */
+ * (wake-ups, switches), by that CPU itself (interrupts), or atomically (`arrived`, `inside`,
+ * `outside`). A thread that is moved to another CPU while it waits reads that one's sums without a
+ * lock: `version` shows whether they changed meanwhile. A thread's row is written to by one of these
+ * at a time; its place among the rows is taken atomically.
+ *
+ * What costs most at a switch is the entry of the programs, to read the clock, and each helper or hash
+ * table of the kernel (50 ns): there is none on the way of a watched thread. */
 #include "watch_waits.h"
 
 static __always_inline int is_out_of_quota(struct task_struct *task)
@@ -20,31 +24,36 @@ static __always_inline int is_out_of_quota(struct task_struct *task)
 	return 0;
 }
 
-/* A watched thread leaves the CPU. */
-static __always_inline void leave(struct slot *slot, struct who who, struct task_struct *task,
+/* A thread with a row leaves the CPU, whose sums are those until now. */
+static __always_inline void leave(struct slot *slot, struct thread *row, struct task_struct *task,
 				  __u32 cpu, __u64 now, int is_runnable, __u64 state)
 {
-	struct thread *row = row_of(who, task, slot);
+	int at;
 
-	if (!row)
-		return;
 	read_usage(row, task);
 	row->prio = task->prio;
 	if (row->state == RUNS_NOW)
 		row->run += now - row->since;
 	row->is_throttled = is_runnable && is_out_of_quota(task);
 	row->was_preempted = is_runnable;
-	if (is_runnable) {
-		row->preempted += 1;
-		begin_wait(row, slot, cpu, now);
+	if (!is_runnable) {
+		row->slept += 1;
+		row->state = SLEEPS;
+		if (state & TASK_DEAD)
+			end_row(row);
 		return;
 	}
-	row->slept += 1;
-	row->state = SLEEPS;
-	if (state & TASK_DEAD)
-		row->has_ended = 1;
+	row->preempted += 1;
+	begin_wait(row, slot, cpu, now);
+	if (row->is_throttled)
+		return;
+#pragma unroll
+	for (at = 0; at < SUMS; at++)
+		row->before[at] = slot->sums[at];
+	slot->waiting += 1;
 }
 
+/* A watched thread gets the CPU, whose sums are those until now. */
 static __always_inline void arrive(struct slot *slot, struct who who, struct task_struct *task,
 				   __u32 cpu, __u64 now)
 {
@@ -58,20 +67,50 @@ static __always_inline void arrive(struct slot *slot, struct who who, struct tas
 	row->since = now;
 }
 
-/* The switch to the thread that leaves was not traced: when it got the CPU is not known. */
-static __always_inline int miss(struct slot *slot, struct who who, struct task_struct *task,
-				__u32 cpu, __u64 now)
+/* The interrupts of a watched thread's run, which ends. */
+static __always_inline void add_interrupted(struct slot *slot, struct thread *row)
 {
-	struct thread *row = slot->is_watched ? bpf_map_lookup_elem(&threads, &slot->runs) : 0;
-	int is_watched = belongs(task);
+	if (!slot->interruptions)
+		return;
+	row->interrupted += slot->interrupted;
+	row->interruptions += slot->interruptions;
+}
+
+/* What the thread that ran here until now did to those that waited. Returns its row, if it is watched. */
+static __always_inline struct thread *end_run(struct slot *slot, __u64 now)
+{
+	struct thread *row = slot->is_watched ? find(slot->runs) : 0;
+
+	if (row)
+		add_interrupted(slot, row);
+	charge(slot, now);
+	if (!slot->charged)
+		return row;
+	if (row) {
+		row->took += slot->charged;
+		row->runs += 1;
+	} else {
+		add_taker(slot);
+	}
+	slot->charged = 0;
+	return row;
+}
+
+/* The switch to the thread that leaves was not traced: when it got the CPU is not known. `row` is that of the
+ * one that was known to run, and `ran` since when. Returns the row of the thread that leaves. */
+static __always_inline struct thread *miss(struct slot *slot, struct thread *row, struct who who,
+					   struct task_struct *task, __u32 cpu, __u64 now, __u64 ran)
+{
+	int is_watched = belongs(slot, task);
 
 	if (row && row->state == RUNS_NOW)
 		row->state = UNKNOWN;
 	if (row || is_watched || slot->waiting)
-		slot->unseen += now - slot->since;
-	if (is_watched)
-		arrive(slot, who, task, cpu, now);
-	return is_watched;
+		slot->unseen += ran;
+	if (!is_watched)
+		return 0;
+	arrive(slot, who, task, cpu, now);
+	return find(who);
 }
 
 static __always_inline void store_run(struct slot *slot, struct task_struct *task, __u32 group,
@@ -93,7 +132,7 @@ static __always_inline void close_run(struct slot *slot, __u64 now)
 {
 	__u32 group = slot->group;
 
-	if (slot->since && group < GROUPS)
+	if (slot->since && group < SUMS)
 		slot->sums[group] += now - slot->since - slot->interrupted;
 	slot->since = now;
 	slot->interrupted = 0;
@@ -104,41 +143,39 @@ SEC("tp_btf/sched_switch")
 int switched(__u64 *args)
 {
 	struct task_struct *previous = (void *)args[1], *next = (void *)args[2];
-	int is_runnable = args[0] || !args[3];
-	__u32 cpu = bpf_get_smp_processor_id();
-	__u64 now = bpf_ktime_get_ns();
+	int is_runnable = args[0] || !args[3], is_watched;
+	__u32 cpu = bpf_get_smp_processor_id(), group;
 	struct slot *slot = slot_of(cpu);
 	struct who from, to;
-	int was_watched, is_watched;
-	__u32 group;
+	struct thread *row;
+	__u64 now, since;
 
 	if (!slot)
 		return 0;
+	now = bpf_ktime_get_ns();
 	from = who_is(previous);
 	to = who_is(next);
-	count_arrivals(slot);
-	if (slot->waiting || slot->charged) {
-		charge(slot, now);
-		add_taker(slot);
-		slot->charged = 0;
-	}
-	was_watched = slot->is_watched;
-	if (slot->since && (slot->runs.tid != from.tid || slot->runs.born != from.born))
-		was_watched = miss(slot, from, previous, cpu, now);
-	slot->charged_at = now;
-	/* A thread that left its cgroup while it waited may still be counted. */
-	if (!to.tid)
-		slot->waiting = 0;
-	is_watched = belongs(next);
+	is_watched = belongs(slot, next);
 	group = group_of(next, is_watched);
+	count_arrivals(slot);
+	row = end_run(slot, now);
+	since = slot->since;
 	begin_change(slot);
 	close_run(slot, now);
 	/* Only PREEMPT_RT switches during one, where it is a thread's work. */
 	slot->nesting.active = 0;
 	slot->group = group;
 	end_change(slot);
-	if (was_watched)
-		leave(slot, from, previous, cpu, now, is_runnable, args[3]);
+	slot->interruptions = 0;
+	if (since && (slot->runs.tid != from.tid || slot->runs.born != from.born))
+		row = miss(slot, row, from, previous, cpu, now, now - since);
+	else if (slot->is_watched && !row)
+		slot->lost_threads += 1;
+	/* A thread that left its cgroup while it waited may still be counted. */
+	if (!to.tid)
+		slot->waiting = 0;
+	if (row)
+		leave(slot, row, previous, cpu, now, is_runnable, args[3]);
 	if (is_watched)
 		arrive(slot, to, next, cpu, now);
 	store_run(slot, next, group, now);
@@ -152,16 +189,25 @@ static __always_inline int wakes(struct task_struct *task)
 	__u32 cpu = task->thread_info.cpu;
 	struct slot *slot = slot_of(cpu);
 	struct thread *row;
+	__u64 now;
 
-	if (!slot || !belongs(task))
+	/* Before the first switch there are no sums. */
+	if (!slot || !slot->since || !belongs(slot, task))
 		return 0;
 	row = row_of(who_is(task), task, slot);
 	/* It is woken before it has left the CPU, or waits already. */
 	if (!row || row->state >= WAITS)
 		return 0;
+	now = bpf_ktime_get_ns();
 	row->was_preempted = 0;
 	row->is_throttled = 0;
-	begin_wait(row, slot, cpu, bpf_ktime_get_ns());
+	begin_wait(row, slot, cpu, now);
+	/* Another CPU's interrupts change its sums without the lock. If it is this CPU whose change was
+	 * interrupted, its last values differ by the time of that change only. */
+	read_unlocked(slot, now, row->before);
+	count_arrivals(slot);
+	charge(slot, now);
+	slot->waiting += 1;
 	return 0;
 }
 
@@ -186,15 +232,15 @@ int moved(__u64 *args)
 	struct task_struct *task = (void *)args[0];
 	__u32 from = task->thread_info.cpu, to = args[1];
 	struct slot *old, *slot = slot_of(to);
-	__u64 now, sums[GROUPS] = {};
+	__u64 now, sums[SUMS] = {};
 	struct thread *row;
 	struct who who;
 	int at;
 
-	if (!slot || !belongs(task))
+	if (!slot || !belongs(slot, task))
 		return 0;
 	who = who_is(task);
-	row = bpf_map_lookup_elem(&threads, &who);
+	row = find(who);
 	if (!row)
 		return 0;
 	row->moved += 1;
@@ -204,8 +250,10 @@ int moved(__u64 *args)
 	now = bpf_ktime_get_ns();
 	read_sums(old, now, sums);
 #pragma unroll
-	for (at = 0; at < GROUPS; at++)
-		row->so_far[at] += sums[at] - row->before[at];
+	for (at = 0; at < SUMS; at++)
+		row->so_far[at] = (row->has_moved ? row->so_far[at] : 0) +
+				  since_begin(sums[at], row->before[at]);
+	row->has_moved = 1;
 	count_arrivals(old);
 	charge(old, now);
 	if (old->waiting)
@@ -226,7 +274,7 @@ int renamed(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
 	struct who who = who_is(task);
-	struct thread *row = bpf_map_lookup_elem(&threads, &who);
+	struct thread *row = find(who);
 
 	if (row)
 		bpf_probe_read_kernel_str(row->name, COMM, (void *)args[1]);
@@ -276,37 +324,54 @@ static __always_inline int begins(__u32 level)
 	return 0;
 }
 
-/* An interruption of a watched thread: by its source, without those that interrupted it. */
-static __always_inline void add_source(__u32 level, __u32 id, __u64 own)
+static __always_inline void add_own(struct interruption *known, __u64 own)
 {
-	struct source source = { .level = level, .id = id };
-	struct interruption made = { .ns = own, .count = 1, .longest = own };
-	struct interruption *known = bpf_map_lookup_elem(&interruptions, &source);
-
-	if (!known) {
-		bpf_map_update_elem(&interruptions, &source, &made, BPF_NOEXIST);
-		return;
-	}
 	known->ns += own;
 	known->count += 1;
 	if (own > known->longest)
 		known->longest = own;
 }
 
+static __noinline int add_other(__u32 level, __u32 id, __u64 own)
+{
+	struct source source = { .level = level, .id = id };
+	struct interruption made = { .ns = own, .count = 1, .longest = own };
+	struct interruption *known = bpf_map_lookup_elem(&others, &source);
+
+	if (known)
+		add_own(known, own);
+	else
+		bpf_map_update_elem(&others, &source, &made, BPF_NOEXIST);
+	return 0;
+}
+
+/* An interruption of a watched thread: by its source, without those that interrupted it. */
+static __always_inline void add_source(__u32 level, __u32 id, __u64 own)
+{
+	__u32 key = level * NUMBERS + id;
+	struct interruption *known;
+
+	if (id >= NUMBERS) {
+		add_other(level, id, own);
+		return;
+	}
+	known = bpf_map_lookup_elem(&interruptions, &key);
+	if (known)
+		add_own(known, own);
+}
+
 /* A watched thread can continue. */
 static __always_inline void resume(struct slot *slot, __u32 cpu, __u64 begin, __u64 now,
 				   __u32 level, __u32 id)
 {
-	struct thread *row = bpf_map_lookup_elem(&threads, &slot->runs);
-	struct delay *delay;
+	struct delay *delay = place_for(slot, cpu, now - begin);
+	struct thread *row;
 	int at;
 
-	if (!row || row->state != RUNS_NOW)
-		return;
-	row->interrupted += now - begin;
-	row->interruptions += 1;
-	delay = place_for(slot, cpu, now - begin);
 	if (!delay)
+		return;
+	row = find(slot->runs);
+	if (!row || row->state != RUNS_NOW)
 		return;
 	describe(delay, slot->runs, row, begin, now, cpu, INTERRUPTED);
 	delay->here = begin;
@@ -342,6 +407,7 @@ static __always_inline int ends(__u32 level, __u32 id)
 	begin_change(slot);
 	slot->sums[INTERRUPTS] += now - begin;
 	slot->interrupted += now - begin;
+	slot->interruptions += 1;
 	slot->nesting.active = 0;
 	end_change(slot);
 	return 0;
@@ -395,9 +461,10 @@ int begin_here(struct bpf_raw_tracepoint_args *args)
 	if (!slot || slot->since)
 		return 0;
 	slot->runs = who_is(current);
-	slot->is_watched = belongs(current);
+	slot->is_watched = belongs(slot, current);
 	slot->group = group_of(current, slot->is_watched);
 	slot->since = slot->charged_at = now;
+	slot->interrupted = slot->interruptions = 0;
 	if (slot->is_watched)
 		arrive(slot, slot->runs, current, cpu, now);
 	store_run(slot, current, slot->group, now);
@@ -415,18 +482,25 @@ int end_here(struct bpf_raw_tracepoint_args *args)
 
 	if (!slot || !slot->since)
 		return 0;
-	charge(slot, now);
-	if (slot->charged)
-		add_taker(slot);
-	slot->charged = 0;
+	row = end_run(slot, now);
 	close_run(slot, now);
 	slot->has_ended = 1;
-	row = slot->is_watched ? bpf_map_lookup_elem(&threads, &slot->runs) : 0;
 	if (!row || row->state != RUNS_NOW)
 		return 0;
 	read_usage(row, current);
 	row->run += now - row->since;
 	row->since = now;
+	return 0;
+}
+
+/* Run by hand for the place of a thread that has ended, whose row has been read: (the place) */
+SEC("raw_tp")
+int release(struct bpf_raw_tracepoint_args *args)
+{
+	struct thread *row = row_at(args->args[0]);
+
+	if (row && row->has_ended)
+		__sync_lock_test_and_set((__u64 *)&row->who, 0);
 	return 0;
 }
 

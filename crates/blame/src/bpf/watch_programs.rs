@@ -6,19 +6,20 @@
 //! that ends.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, EnumMember};
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{
+    MapCore, MapFlags, MapHandle, ProgramInput, RingBuffer, RingBufferBuilder,
+};
 use units::CpuSet;
 
 use crate::bpf::attached::{Attached, failed};
 use crate::bpf::object::{Loaded, Opened};
-use crate::bpf::threads::{ThreadKey, decoded, elements, run_on};
+use crate::bpf::threads::{ThreadKey, decoded, each_element, elements, run_on};
 use crate::bpf::watch_tables::{
-    Delay, Interruption, Slot, Source, Taker, Thread, longest_of_bin,
+    Delay, Interruption, NUMBERS, Slot, Source, Taker, Thread, longest_of_bin,
 };
 use crate::error::{Error, Kind};
 
@@ -75,7 +76,7 @@ pub(crate) struct Lost {
 
 /// All sums.
 pub(crate) struct Sums {
-    pub(crate) threads: Vec<(ThreadKey, Thread)>,
+    pub(crate) threads: Vec<Thread>,
     pub(crate) takers: Vec<(ThreadKey, Taker)>,
     pub(crate) interruptions: Vec<(Source, Interruption)>,
     /// The longest length of each bin that has waits, in nanoseconds, and their number.
@@ -141,19 +142,32 @@ impl WatchPrograms {
     /// # Errors
     /// The kernel refuses.
     pub(crate) fn take_ended(&self) -> Result<Ended, Error> {
-        let threads = self.loaded.map("threads")?;
-        let rows: Vec<(ThreadKey, Thread)> = elements(&threads)?;
-        let ended: Vec<_> = rows.into_iter().filter(|(_, row)| row.has_ended()).collect();
-        for (who, _) in &ended {
-            threads.delete(&who.bytes()).map_err(failed)?;
-        }
+        let ended = self.ended()?;
         let takers = self.loaded.map("takers")?;
         let keys = takers.keys().collect::<Vec<_>>();
         let taken = keys.iter().filter_map(|key| {
             let value = takers.lookup_and_delete(key).ok()??;
             Some((decoded(key)?, decoded(&value)?))
         });
-        Ok(Ended { threads: ended, takers: taken.collect() })
+        let mut taken: Vec<(ThreadKey, Taker)> = taken.collect();
+        taken.extend(takers_among(&ended));
+        Ok(Ended { threads: ended, takers: taken })
+    }
+
+    fn ended(&self) -> Result<Vec<Thread>, Error> {
+        let (threads, places) = (self.loaded.map("threads")?, self.loaded.map("ended")?);
+        let release = self.loaded.program("release")?;
+        let mut ended = Vec::new();
+        while let Some(place) = places.lookup_and_delete(&[]).map_err(failed)? {
+            let row = threads.lookup(&place, MapFlags::ANY).map_err(failed)?;
+            ended.extend(row.and_then(|row| decoded::<Thread>(&row)));
+            let place = decoded::<u32>(&place).map_or(u64::MAX, u64::from);
+            let mut arguments = place.to_ne_bytes();
+            let context_in = Some(&mut arguments[..]);
+            let input = ProgramInput { context_in, ..ProgramInput::default() };
+            release.test_run(input).map_err(failed)?;
+        }
+        Ok(ended)
     }
 
     /// Ends counting, and returns the sums.
@@ -167,10 +181,8 @@ impl WatchPrograms {
         drop(links);
         let slots = (0..slots).map(|cpu| slot(&loaded, cpu));
         let slots = slots.collect::<Result<Vec<_>, _>>()?;
-        let mut threads: Vec<(ThreadKey, Thread)> = elements(&loaded.map("threads")?)?;
-        for (_, row) in &mut threads {
-            row.end_wait(&slots);
-        }
+        let mut threads = threads(&loaded)?;
+        threads.iter_mut().for_each(|row| row.end_wait(&slots));
         let sum = |of: fn(&Slot) -> u64| slots.iter().map(of).sum();
         let lost = Lost {
             threads: sum(|slot| slot.lost_threads),
@@ -179,9 +191,11 @@ impl WatchPrograms {
             unsure: sum(|slot| slot.unsure),
             unseen: sum(|slot| slot.unseen),
         };
+        let mut takers: Vec<_> = elements(&loaded.map("takers")?)?;
+        takers.extend(takers_among(&threads));
         Ok(Sums {
             threads,
-            takers: elements(&loaded.map("takers")?)?,
+            takers,
             interruptions: interruptions(&loaded)?,
             lengths: lengths(&loaded)?,
             longest: longest(&loaded, &slots, keep)?,
@@ -193,8 +207,20 @@ impl WatchPrograms {
 
 /// What was removed from the tables.
 pub(crate) struct Ended {
-    pub(crate) threads: Vec<(ThreadKey, Thread)>,
+    pub(crate) threads: Vec<Thread>,
     pub(crate) takers: Vec<(ThreadKey, Taker)>,
+}
+
+/// The watched threads that had a CPU for which others of them waited.
+fn takers_among(threads: &[Thread]) -> impl Iterator<Item = (ThreadKey, Taker)> {
+    threads.iter().filter_map(|row| Some((row.who, row.as_taker()?)))
+}
+
+/// The rows of all threads.
+fn threads(loaded: &Loaded) -> Result<Vec<Thread>, Error> {
+    let map = loaded.map("threads")?;
+    let rows = each_element::<u32, Thread>(&map)?.map(|(_, row)| row);
+    Ok(rows.filter(Thread::is_used).collect())
 }
 
 fn prepare(
@@ -206,7 +232,11 @@ fn prepare(
     opened.set_capacity("slots", slots)?;
     opened.set_capacity("longest", slots * keep)?;
     if let Some(threads) = request.threads {
+        // A place is found by the lowest bits of a TID.
+        let threads = threads.clamp(1, 1 << 20).next_power_of_two();
         opened.set_capacity("threads", threads)?;
+        opened.set_capacity("ended", threads)?;
+        opened.set("last_thread", &[threads - 1])?;
     }
     opened.set("keep", &[keep])?;
     opened.set("logs", &[u8::from(request.log_above.is_some())])?;
@@ -218,6 +248,8 @@ fn prepare(
                 *to = *from;
             }
             opened.choose(|program| !of_cgroups(program));
+            let count = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+            opened.set("process_count", &[count])?;
             opened.set("processes", &known)
         }
         Target::Cgroups(cgroups) => {
@@ -304,19 +336,30 @@ fn slot(loaded: &Loaded, cpu: u32) -> Result<Slot, Error> {
 
 fn interruptions(loaded: &Loaded) -> Result<Vec<(Source, Interruption)>, Error> {
     let map = loaded.map("interruptions")?;
-    let mut sums: BTreeMap<Source, Interruption> = BTreeMap::new();
+    let mut sums = Vec::new();
+    for place in 0..map.max_entries() {
+        let source = Source { level: place / NUMBERS, id: place % NUMBERS };
+        let sum = sum_of(&map, &place.to_ne_bytes())?;
+        sums.extend((sum.count > 0).then_some((source, sum)));
+    }
+    let map = loaded.map("others")?;
     for key in map.keys() {
         let Some(source) = decoded::<Source>(&key) else { continue };
-        let cpus = map.lookup_percpu(&key, MapFlags::ANY).map_err(failed)?;
-        let cpus = cpus.into_iter().flatten();
-        for one in cpus.filter_map(|cpu| decoded::<Interruption>(&cpu)) {
-            let sum = sums.entry(source).or_default();
-            sum.ns += one.ns;
-            sum.count += one.count;
-            sum.longest = sum.longest.max(one.longest);
-        }
+        sums.push((source, sum_of(&map, &key)?));
     }
-    Ok(sums.into_iter().collect())
+    Ok(sums)
+}
+
+/// The interruptions of all CPUs.
+fn sum_of(map: &impl MapCore, key: &[u8]) -> Result<Interruption, Error> {
+    let cpus = map.lookup_percpu(key, MapFlags::ANY).map_err(failed)?;
+    let mut sum = Interruption::default();
+    for one in cpus.iter().flatten().filter_map(|cpu| decoded::<Interruption>(cpu)) {
+        sum.ns += one.ns;
+        sum.count += one.count;
+        sum.longest = sum.longest.max(one.longest);
+    }
+    Ok(sum)
 }
 
 fn lengths(loaded: &Loaded) -> Result<Vec<(u64, u64)>, Error> {

@@ -3,8 +3,10 @@
 use crate::bpf::nesting::Nesting;
 use crate::bpf::threads::ThreadKey;
 
-/// `GROUPS`, `RUNS`, `RECENT`, `FINE` there.
+/// `NUMBERS`, `GROUPS`, `SUMS`, `RUNS`, `RECENT`, `FINE` there.
+pub(crate) const NUMBERS: u32 = 256;
 pub(crate) const GROUPS: usize = 7;
+const SUMS: usize = QUOTA;
 const RUNS: usize = 16;
 const RECENT: usize = 64;
 const FINE: u32 = 5;
@@ -18,38 +20,43 @@ const WAITS: u8 = 2;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Thread {
+    pub(crate) who: ThreadKey,
+    cpu: u32,
+    state: u8,
+    was_preempted: u8,
+    is_throttled: u8,
+    has_moved: u8,
+    since: u64,
+    begun: u64,
     pub(crate) run: u64,
     pub(crate) wait: u64,
     pub(crate) waits: u64,
     pub(crate) longest: u64,
+    head: u32,
+    pub(crate) prio: i32,
+    pub(crate) slept: u64,
+    before: [u64; SUMS],
+    took: u64,
+    runs: u64,
+    pub(crate) preempted: u64,
+    user: u64,
+    system: u64,
+    minor: u64,
+    major: u64,
+    pub(crate) process: u32,
+    has_ended: u32,
     pub(crate) parts: [u64; GROUPS],
     pub(crate) interrupted: u64,
     pub(crate) interruptions: u64,
-    pub(crate) preempted: u64,
-    pub(crate) slept: u64,
     pub(crate) moved: u64,
     user_before: u64,
     system_before: u64,
     minor_before: u64,
     major_before: u64,
-    user: u64,
-    system: u64,
-    minor: u64,
-    major: u64,
-    since: u64,
-    begun: u64,
-    before: [u64; GROUPS],
-    so_far: [u64; GROUPS],
-    pub(crate) process: u32,
-    pub(crate) prio: i32,
-    cpu: u32,
-    head: u32,
-    state: u8,
-    was_preempted: u8,
-    is_throttled: u8,
-    has_ended: u8,
-    spare: [u8; 4],
+    so_far: [u64; SUMS],
     pub(crate) name: [u8; 16],
+    place: u32,
+    spare: [u32; 3],
 }
 
 /// `struct taker`.
@@ -118,36 +125,58 @@ pub(crate) struct Delay {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Slot {
+    nesting: Nesting,
     version: u64,
     since: u64,
-    sums: [u64; GROUPS],
     interrupted: u64,
+    interruptions: u32,
+    has_ended: u32,
     group: u32,
     is_watched: u32,
-    nesting: Nesting,
     runs: ThreadKey,
     waiting: u32,
-    arrived: u32,
     counted: u32,
+    arrived: u32,
     head: u32,
-    pub(crate) stored: u32,
+    sums: [u64; SUMS],
     charged: u64,
     charged_at: u64,
+    inside: u64,
+    outside: u64,
     least: u64,
     least_at: u32,
-    has_ended: u32,
+    pub(crate) stored: u32,
     pub(crate) lost_threads: u64,
     pub(crate) lost_takers: u64,
     pub(crate) lost_delays: u64,
     pub(crate) unsure: u64,
     pub(crate) unseen: u64,
+    spare: [u64; 7],
     recent: [Run; RECENT],
 }
 
 impl Thread {
+    /// Whether a place has a thread.
+    pub(crate) fn is_used(&self) -> bool {
+        self.who.tid != 0
+    }
+
     /// Whether the thread has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended != 0
+    }
+
+    /// What it had of CPUs while other watched threads waited for them.
+    pub(crate) fn as_taker(&self) -> Option<Taker> {
+        (self.runs > 0).then_some(Taker {
+            ns: self.took,
+            runs: self.runs,
+            process: self.process,
+            prio: self.prio,
+            group: WATCHED,
+            spare: 0,
+            name: self.name,
+        })
     }
 
     /// Times in user mode and in the kernel, in nanoseconds; page faults without and with a read.
@@ -172,9 +201,10 @@ impl Thread {
             self.parts[QUOTA] += length;
             return;
         }
-        for (at, part) in self.parts.iter_mut().enumerate() {
+        let elsewhere = if self.has_moved == 0 { [0; SUMS] } else { self.so_far };
+        for (at, elsewhere) in elsewhere.into_iter().enumerate() {
             let here = slot.sums[at].saturating_sub(self.before[at]);
-            *part += self.so_far[at] + here;
+            self.parts[at] += elsewhere + here;
         }
     }
 }
@@ -205,38 +235,43 @@ mod tests {
             OBJECT,
             "thread",
             Thread {
+                who,
+                cpu,
+                state,
+                was_preempted,
+                is_throttled,
+                has_moved,
+                since,
+                begun,
                 run,
                 wait,
                 waits,
                 longest,
+                head,
+                prio,
+                slept,
+                before,
+                took,
+                runs,
+                preempted,
+                user,
+                system,
+                minor,
+                major,
+                process,
+                has_ended,
                 parts,
                 interrupted,
                 interruptions,
-                preempted,
-                slept,
                 moved,
                 user_before,
                 system_before,
                 minor_before,
                 major_before,
-                user,
-                system,
-                minor,
-                major,
-                since,
-                begun,
-                before,
                 so_far,
-                process,
-                prio,
-                cpu,
-                head,
-                state,
-                was_preempted,
-                is_throttled,
-                has_ended,
-                spare,
-                name
+                name,
+                place,
+                spare
             }
         );
     }
@@ -281,32 +316,44 @@ mod tests {
             OBJECT,
             "slot",
             Slot {
+                nesting,
                 version,
                 since,
-                sums,
                 interrupted,
+                interruptions,
+                has_ended,
                 group,
                 is_watched,
-                nesting,
                 runs,
                 waiting,
-                arrived,
                 counted,
+                arrived,
                 head,
-                stored,
+                sums,
                 charged,
                 charged_at,
+                inside,
+                outside,
                 least,
                 least_at,
-                has_ended,
+                stored,
                 lost_threads,
                 lost_takers,
                 lost_delays,
                 unsure,
                 unseen,
+                spare,
                 recent
             }
         );
+    }
+
+    /// Check that the values of the most used tables are whole cache lines.
+    #[test]
+    fn cache_lines() {
+        assert_eq!(size_of::<Thread>() % 64, 0);
+        assert_eq!(size_of::<Slot>() % 64, 0);
+        assert_eq!(std::mem::offset_of!(Slot, sums), 128);
     }
 
     /// Check that bins adjoin, and that none is wider than 1/32 of its lengths.

@@ -19,33 +19,45 @@ static __always_inline struct slot *slot_here(void)
 
 static __always_inline __u64 cgroup_of(struct task_struct *task)
 {
-	struct cgroup_subsys_state *css = 0;
 	struct css_set *set = task->cgroups;
+	void *list;
 
 	if (by_cgroup == 1)
 		return set->dfl_cgrp->kn->id;
-	bpf_probe_read_kernel(&css, sizeof(css),
-			      (void *)set + bpf_core_field_offset(struct css_set, subsys) +
-				      controller * sizeof(void *));
-	return BPF_CORE_READ(css, cgroup, kn, id);
+	/* The verifier knows the index: it is a constant of the loaded programs. */
+	list = (void *)set + bpf_core_field_offset(struct css_set, subsys);
+	return (*(struct cgroup_subsys_state **)(list + controller * sizeof(void *)))->cgroup->kn->id;
+}
+
+/* Whether a cgroup is watched. IDs are not used again. */
+static __always_inline int is_inside(struct slot *slot, __u64 cgroup)
+{
+	if (cgroup == *(volatile __u64 *)&slot->inside)
+		return 1;
+	if (cgroup == *(volatile __u64 *)&slot->outside)
+		return 0;
+	if (bpf_map_lookup_elem(&cgroups, &cgroup)) {
+		*(volatile __u64 *)&slot->inside = cgroup;
+		return 1;
+	}
+	*(volatile __u64 *)&slot->outside = cgroup;
+	return 0;
 }
 
 /* Whether a thread is watched. The idle tasks, which are in the topmost cgroup, are not. */
-static __always_inline int belongs(struct task_struct *task)
+static __always_inline int belongs(struct slot *slot, struct task_struct *task)
 {
-	__u32 process = task->tgid;
-	__u64 cgroup;
+	__u32 process;
 	int at;
 
 	if (!task->pid)
 		return 0;
-	if (by_cgroup) {
-		cgroup = cgroup_of(task);
-		return bpf_map_lookup_elem(&cgroups, &cgroup) != 0;
-	}
+	if (by_cgroup)
+		return is_inside(slot, cgroup_of(task));
+	process = task->tgid;
 #pragma unroll
 	for (at = 0; at < PROCESSES; at++)
-		if (process == processes[at])
+		if (at < process_count && process == processes[at])
 			return 1;
 	return 0;
 }
@@ -68,9 +80,11 @@ static __always_inline __u32 group_of(struct task_struct *task, int is_watched)
 	return task->prio < 100 ? REALTIME : OTHERS;
 }
 
+/* Two loads take less time than a helper that copies. */
 static __always_inline void name_of(char *name, struct task_struct *task)
 {
-	bpf_probe_read_kernel(name, COMM, &task->comm);
+	((__u64 *)name)[0] = ((__u64 *)task->comm)[0];
+	((__u64 *)name)[1] = ((__u64 *)task->comm)[1];
 }
 
 static __always_inline void begin_change(struct slot *slot)
@@ -89,13 +103,15 @@ static __always_inline void end_change(struct slot *slot)
 static __always_inline void read_sums(struct slot *slot, __u64 now, __u64 *sums)
 {
 	__u64 interrupt = slot->nesting.active ? now - slot->nesting.since : 0;
-	__u64 run = now - slot->since - slot->interrupted - interrupt;
+	__u64 run = slot->since ? now - slot->since - slot->interrupted - interrupt : 0;
 	__u32 group = slot->group;
 	int at;
 
 #pragma unroll
-	for (at = 0; at < GROUPS; at++)
-		sums[at] = slot->sums[at] + (at == group ? run : 0);
+	for (at = 0; at < SUMS; at++)
+		sums[at] = slot->sums[at];
+	if (group < SUMS)
+		sums[group] += run;
 	sums[INTERRUPTS] += interrupt;
 }
 
@@ -126,16 +142,89 @@ static __always_inline void read_usage(struct thread *row, struct task_struct *t
 	row->major = task->maj_flt;
 }
 
+/* One number for a thread. */
+static __always_inline __u64 number_of(struct who who)
+{
+	union {
+		struct who who;
+		__u64 number;
+	} both = { .who = who };
+
+	return both.number;
+}
+
+static __always_inline struct thread *row_at(__u32 place)
+{
+	__u32 key = place & last_thread;
+
+	return bpf_map_lookup_elem(&threads, &key);
+}
+
+static __always_inline int is_row_of(struct thread *row, __u64 number)
+{
+	return *(volatile __u64 *)&row->who == number;
+}
+
+/* A thread that is not in the first one of its places. */
+static __noinline struct thread *find_further(__u32 tid, __u64 number)
+{
+	struct thread *row;
+	__u32 at;
+
+	for (at = 1; at < PLACES; at++) {
+		row = row_at(tid + at);
+		if (row && is_row_of(row, number))
+			return row;
+	}
+	return 0;
+}
+
+static __always_inline struct thread *find(struct who who)
+{
+	struct thread *row = row_at(who.tid);
+	__u64 number = number_of(who);
+
+	if (row && is_row_of(row, number))
+		return row;
+	return find_further(who.tid, number);
+}
+
+/* Takes a free place for a thread; another CPU may try to take it for another thread. */
+static __noinline struct thread *add_row(__u32 tid, __u64 number)
+{
+	struct thread *row;
+	__u32 at;
+
+	for (at = 0; at < PLACES; at++) {
+		row = row_at(tid + at);
+		if (!row || !is_row_of(row, 0))
+			continue;
+		if (__sync_val_compare_and_swap((__u64 *)&row->who, 0, number))
+			continue;
+		__builtin_memset(&row->cpu, 0, sizeof(*row) - sizeof(row->who));
+		row->place = (tid + at) & last_thread;
+		return row;
+	}
+	return 0;
+}
+
+/* The thread does not run again: its row can be read, and then be removed by `release`. */
+static __always_inline void end_row(struct thread *row)
+{
+	__u32 place = row->place;
+
+	row->has_ended = 1;
+	bpf_map_push_elem(&ended, &place, BPF_ANY);
+}
+
 static __always_inline struct thread *row_of(struct who who, struct task_struct *task,
 					     struct slot *slot)
 {
-	struct thread *row = bpf_map_lookup_elem(&threads, &who);
-	static const struct thread empty;
+	struct thread *row = find(who);
 
 	if (row)
 		return row;
-	bpf_map_update_elem(&threads, &who, &empty, BPF_NOEXIST);
-	row = bpf_map_lookup_elem(&threads, &who);
+	row = add_row(who.tid, number_of(who));
 	if (!row) {
 		slot->lost_threads += 1;
 		return 0;
@@ -168,19 +257,14 @@ static __always_inline void count_arrivals(struct slot *slot)
 	slot->counted = arrived;
 }
 
+/* The row's sums at the begin of the wait are stored by the caller. */
 static __always_inline void begin_wait(struct thread *row, struct slot *slot, __u32 cpu, __u64 now)
 {
 	row->state = WAITS;
+	row->has_moved = 0;
 	row->since = row->begun = now;
 	row->cpu = cpu;
 	row->head = slot->head;
-	__builtin_memset(row->so_far, 0, sizeof(row->so_far));
-	if (row->is_throttled)
-		return;
-	read_sums(slot, now, row->before);
-	count_arrivals(slot);
-	charge(slot, now);
-	slot->waiting += 1;
 }
 
 /* The bin of a length: its position in a power of two, in steps of 1/32 of it. */
@@ -255,18 +339,19 @@ static __noinline int find_least(struct slot *slot, __u32 cpu)
 /* The last runs on this CPU, in order: those since `from`, and the one before them. */
 static __noinline int copy_runs(struct slot *slot, struct delay *delay, __u32 from)
 {
-	__u32 at, first;
+	__u32 at, first, head;
 
 	if (!slot || !delay)
 		return 0;
-	delay->runs_seen = slot->head - from + (from > 0);
-	first = slot->head - (delay->runs_seen < RUNS ? delay->runs_seen : RUNS);
+	/* Read once: Linux 6.1 refuses a loop that is entered behind a load in it. */
+	head = slot->head;
+	delay->runs_seen = head - from + (from > 0);
+	first = head - (delay->runs_seen < RUNS ? delay->runs_seen : RUNS);
 	for (at = 0; at < RUNS; at++) {
-		if (first + at >= slot->head) {
+		if (first + at < head)
+			delay->runs[at] = slot->recent[(first + at) & (RECENT - 1)];
+		else
 			delay->runs[at].since = 0;
-			continue;
-		}
-		delay->runs[at] = slot->recent[(first + at) & (RECENT - 1)];
 	}
 	return 0;
 }
@@ -292,28 +377,37 @@ static __always_inline void describe(struct delay *delay, struct who who, struct
 	__builtin_memcpy(delay->name, row->name, COMM);
 }
 
-/* A waiting thread gets the CPU. */
+/* The sums of a CPU that switches meanwhile may be read some ns ahead of it. */
+static __always_inline __u64 since_begin(__u64 sum, __u64 before)
+{
+	return (__s64)(sum - before) > 0 ? sum - before : 0;
+}
+
+/* The time of a group during a wait that ends on this CPU now, which has just added up its own. */
+static __always_inline __u64 part_of(struct thread *row, struct slot *slot, int is_here, int at)
+{
+	__u64 part = is_here ? since_begin(slot->sums[at], row->before[at]) : 0;
+
+	return row->has_moved ? part + row->so_far[at] : part;
+}
+
+/* A waiting thread gets the CPU, whose sums are those until now. */
 static __always_inline void end_wait(struct thread *row, struct who who, struct slot *slot,
 				     __u32 cpu, __u64 now)
 {
 	__u64 length = now - row->begun;
+	int at, is_here = row->cpu == cpu;
 	struct delay *delay;
-	__u64 sums[GROUPS];
-	int at;
 
 	if (row->is_throttled) {
-		row->so_far[QUOTA] = length;
 		row->parts[QUOTA] += length;
 	} else {
-		read_sums(slot, now, sums);
 		/* Its move was missed. */
-		if (row->cpu != cpu)
+		if (!is_here)
 			slot->unsure += 1;
 #pragma unroll
-		for (at = 0; at < GROUPS; at++) {
-			row->so_far[at] += row->cpu == cpu ? sums[at] - row->before[at] : 0;
-			row->parts[at] += row->so_far[at];
-		}
+		for (at = 0; at < SUMS; at++)
+			row->parts[at] += part_of(row, slot, is_here, at);
 		if (slot->waiting)
 			slot->waiting -= 1;
 	}
@@ -328,12 +422,15 @@ static __always_inline void end_wait(struct thread *row, struct who who, struct 
 	describe(delay, who, row, row->begun, now, cpu, WAITED);
 	delay->here = row->since;
 	delay->was_preempted = row->was_preempted;
-	__builtin_memcpy(delay->parts, row->so_far, sizeof(delay->parts));
+#pragma unroll
+	for (at = 0; at < SUMS; at++)
+		delay->parts[at] = row->is_throttled ? 0 : part_of(row, slot, is_here, at);
+	delay->parts[QUOTA] = row->is_throttled ? length : 0;
 	copy_runs(slot, delay, row->head);
 	write_delay(slot, delay, cpu);
 }
 
-/* The thread that leaves the CPU has had it while others waited. */
+/* A thread without a row that leaves the CPU has had it while others waited. */
 static __always_inline void add_taker(struct slot *slot)
 {
 	struct run *run = &slot->recent[(slot->head - 1) & (RECENT - 1)];

@@ -27,9 +27,7 @@ pub(crate) struct Converted {
 impl Converted {
     /// Adds threads that have ended, and threads that had the CPU meanwhile.
     pub(crate) fn add_ended(&mut self, root: &Root, ended: &Ended) {
-        for (_, row) in &ended.threads {
-            self.add_thread(row);
-        }
+        ended.threads.iter().for_each(|row| self.add_thread(row));
         let takers = named_takers(root, &ended.takers);
         takers.into_iter().for_each(|taker| self.add_taker(taker));
     }
@@ -58,9 +56,9 @@ impl Converted {
         let takers = named_takers(root, &sums.takers);
         takers.into_iter().for_each(|taker| self.add_taker(taker));
         let (ended, alive): (Vec<_>, Vec<_>) =
-            sums.threads.into_iter().partition(|(_, row)| row.has_ended());
-        ended.into_iter().for_each(|(_, row)| self.add_thread(&row));
-        let alive = alive.into_iter().map(|(who, row)| thread(root, who, &row));
+            sums.threads.into_iter().partition(Thread::has_ended);
+        ended.iter().for_each(|row| self.add_thread(row));
+        let alive = alive.iter().map(|row| thread(root, row));
         let mut takers: Vec<WaitTaker> = self.takers.into_values().collect();
         takers.sort_by_key(|taker| std::cmp::Reverse(taker.ns));
         let lengths = sums.lengths.iter();
@@ -149,10 +147,10 @@ fn plus(one: WaitParts, other: WaitParts) -> WaitParts {
     sum.into()
 }
 
-fn thread(root: &Root, who: ThreadKey, row: &Thread) -> WatchedThread {
+fn thread(root: &Root, row: &Thread) -> WatchedThread {
     let name = crate::records::text_of(row.name);
-    let name = crate::names::full_name(root, who.tid, &name).unwrap_or(name);
-    WatchedThread { tid: Some(who.tid), ..ended_thread(name, row) }
+    let name = crate::names::full_name(root, row.who.tid, &name).unwrap_or(name);
+    WatchedThread { tid: Some(row.who.tid), ..ended_thread(name, row) }
 }
 
 fn ended_thread(name: String, row: &Thread) -> WatchedThread {

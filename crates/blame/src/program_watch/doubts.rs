@@ -14,7 +14,7 @@ pub(crate) fn of(sums: &Sums) -> Vec<Doubt> {
 /// A doubt about switches that the kernel did not trace, if they are more than a tenth of a percent of the
 /// threads' time.
 fn unseen(sums: &Sums) -> Option<Doubt> {
-    let times = sums.threads.iter().map(|(_, row)| row.run.saturating_add(row.wait));
+    let times = sums.threads.iter().map(|row| row.run.saturating_add(row.wait));
     let whole = times.fold(0, u64::saturating_add);
     let unseen = sums.lost.unseen;
     (unseen > whole / 1000).then(|| {
