@@ -7,7 +7,8 @@
 //! container the kernel's numbers are not those of `/proc`, and all are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, io};
 
 use units::Cpu;
 
@@ -33,8 +34,7 @@ const OUTERMOST: &str = "pid:[4026531836]";
 impl Threads {
     /// The threads of this machine.
     pub(crate) fn live() -> Self {
-        let numbers = fs::read_link("/proc/self/ns/pid");
-        let is_outermost = numbers.is_ok_and(|link| link.as_os_str() == OUTERMOST);
+        let is_outermost = is_outermost(fs::read_link("/proc/self/ns/pid"));
         let own = is_outermost.then(std::process::id);
         Self { own, ..Self::default() }
     }
@@ -96,6 +96,15 @@ impl Threads {
     }
 }
 
+/// Whether threads have the kernel's own numbers in this namespace, of which that is the link. A kernel
+/// without namespaces (`CONFIG_PID_NS`) has no such file, and no other numbers.
+fn is_outermost(namespace: io::Result<PathBuf>) -> bool {
+    match namespace {
+        Ok(link) => link.as_os_str() == OUTERMOST,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// The name as the kernel stores it: at most 15 characters, and zeros.
 fn padded(name: &str) -> impl Iterator<Item = u8> {
     name.bytes().take(15).chain(std::iter::repeat(0)).take(16)
@@ -121,6 +130,16 @@ mod tests {
         let mut comm = [0; 16];
         comm[..name.len()].copy_from_slice(name.as_bytes());
         Task { tid, prio: 120, comm }
+    }
+
+    /// Check that a kernel without namespaces has no other numbers of threads, and a container has.
+    #[test]
+    fn outermost_namespace() {
+        let error = |kind: io::ErrorKind| Err(io::Error::from(kind));
+        assert!(is_outermost(Ok(OUTERMOST.into())));
+        assert!(is_outermost(error(io::ErrorKind::NotFound)));
+        assert!(!is_outermost(Ok("pid:[4026532201]".into())));
+        assert!(!is_outermost(error(io::ErrorKind::PermissionDenied)));
     }
 
     /// Check that a thread of this process is recognised as a spinner by its name in `/proc`, even

@@ -25,6 +25,7 @@ mod packages;
 mod programs;
 mod qemus;
 mod repeats;
+mod rtla;
 mod site;
 mod slices;
 mod trim;

@@ -1,6 +1,6 @@
-//! QEMU from Debian's other suites, in addition to this machine's.
+//! Packages from Debian's other suites, and QEMU from two of them, in addition to this machine's.
 //!
-//! apt downloads its packages with all libraries, from this machine's mirror, with separate
+//! apt downloads packages with all libraries, from this machine's mirror, with separate
 //! lists; they are unpacked and not installed, once, into cargo's folder for tests. Such a QEMU
 //! runs with the loader and libraries of its suite.
 
@@ -57,35 +57,56 @@ pub(crate) fn qemus() -> &'static Result<[PathBuf; 2], String> {
 /// The QEMU of the last of these suites; downloaded if necessary.
 fn qemu(release: &str, more: &[&str]) -> Result<PathBuf, String> {
     let suite = more.last().copied().unwrap_or(release);
-    let folder = Path::new(FOLDER).join("lab").join(format!("qemu-{suite}"));
+    let folder = unpacked(&format!("qemu-{suite}"), release, more, &[PACKAGE])?;
     let program = folder.join("qemu");
-    if program.exists() {
-        return Ok(program);
+    if !program.exists() {
+        fs::write(folder.join("qemu.sh"), SCRIPT).unwrap();
+        install(folder.join("qemu.sh"), &program);
     }
-    fs::create_dir_all(Path::new(FOLDER).join("lab")).unwrap();
-    let scratch = tempfile::tempdir_in(FOLDER).unwrap();
-    let archives = download(scratch.path(), release, more, suite)?;
-    let made = scratch.path().join("made");
-    for entry in fs::read_dir(archives).unwrap() {
-        let file = entry.unwrap().path();
-        if file.extension().is_some_and(|end| end == "deb") {
-            run(Command::new("dpkg-deb").arg("-x").arg(&file).arg(made.join("root")))?;
-        }
-    }
-    fs::write(scratch.path().join("qemu.sh"), SCRIPT).unwrap();
-    install(scratch.path().join("qemu.sh"), &made.join("qemu"));
-    // Another run of the tests may have been faster.
-    let _ = fs::rename(&made, &folder);
     Ok(program)
 }
 
-/// Downloads QEMU's packages and their dependencies; returns their folder.
+/// A folder of that name whose folder `root` has these packages of the last of these suites, and those that
+/// they need; downloaded if necessary.
+pub(crate) fn unpacked(
+    name: &str,
+    release: &str,
+    more: &[&str],
+    packages: &[&str],
+) -> Result<PathBuf, String> {
+    let folder = Path::new(FOLDER).join("lab").join(name);
+    if folder.exists() {
+        return Ok(folder);
+    }
+    fs::create_dir_all(Path::new(FOLDER).join("lab")).unwrap();
+    let scratch = tempfile::tempdir_in(FOLDER).unwrap();
+    let archives = download(scratch.path(), release, more, packages)?;
+    let made = scratch.path().join("made");
+    unpack(&archives, &made.join("root"))?;
+    // Another run of the tests may have been faster.
+    let _ = fs::rename(&made, &folder);
+    Ok(folder)
+}
+
+/// Unpacks the packages in a folder to `root`.
+pub(crate) fn unpack(archives: &Path, root: &Path) -> Result<(), String> {
+    for entry in fs::read_dir(archives).unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_some_and(|end| end == "deb") {
+            run(Command::new("dpkg-deb").arg("-x").arg(&file).arg(root))?;
+        }
+    }
+    Ok(())
+}
+
+/// Downloads packages of the last of these suites, and their dependencies; returns their folder.
 fn download(
     folder: &Path,
     release: &str,
     more: &[&str],
-    suite: &str,
+    packages: &[&str],
 ) -> Result<PathBuf, String> {
+    let suite = more.last().copied().unwrap_or(release);
     for name in ["lists/partial", "cache/archives/partial", "made/root"] {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
@@ -107,7 +128,8 @@ fn download(
         client
     };
     run(client().arg("update"))?;
-    run(client().args(["--yes", "--download-only", "-t", suite, "install", PACKAGE]))?;
+    let install = ["--yes", "--download-only", "-t", suite, "install"];
+    run(client().args(install).args(packages))?;
     Ok(folder.join("cache/archives"))
 }
 
@@ -123,7 +145,7 @@ fn address() -> Result<String, String> {
 }
 
 /// Runs a program; returns its output, or its first error message.
-fn run(command: &mut Command) -> Result<String, String> {
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
