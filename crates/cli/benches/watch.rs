@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+mod load;
+
 const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
 const ROUNDS: usize = 7;
 /// The number of works in a round.
 const WORKS: usize = 5;
-/// The work: groups of 40 processes that send each other messages.
-const WORK: [&str; 6] = ["--pipe", "-g", "2", "-l", "1500", "-T"];
 /// The largest part of the others' cost.
 const PART: f64 = 0.25;
 /// How long the programs need to start.
@@ -59,11 +59,13 @@ struct Column {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for needed in
-        [&["hackbench", "-h"][..], &["perf", "--version"], &["bpftrace", "--version"]]
-    {
-        if Command::new(needed[0]).args(&needed[1..]).output().is_err() {
-            println!("skipped: {} is not installed", needed[0]);
+    for needed in ["perf", "bpftrace", "hackbench"] {
+        let is_installed = match needed {
+            "hackbench" => load::is_installed(),
+            other => Command::new(other).arg("--version").output().is_ok(),
+        };
+        if !is_installed {
+            println!("skipped: {needed} is not installed");
             return Ok(());
         }
     }
@@ -107,42 +109,19 @@ fn round(command: Option<&[String]>) -> Result<Vec<f64>, Box<dyn Error>> {
     let program = command.map(start).transpose()?;
     sleep(if program.is_some() { START } else { Duration::ZERO });
     let used = || -> Result<f64, Box<dyn Error>> {
-        let own =
-            program.as_ref().map_or(Ok(0.0), |program| own_seconds(program.id()))?;
-        Ok(seconds_of_children() + own)
+        let own = program
+            .as_ref()
+            .map_or(Ok(0.0), |program| load::own_seconds(program.id()))?;
+        Ok(load::seconds_of_children() + own)
     };
     let mut seconds = Vec::new();
     for _ in 0..WORKS {
         let before = used()?;
-        if !Command::new("hackbench").args(WORK).output()?.status.success() {
-            return Err("hackbench failed".into());
-        }
+        load::work()?;
         seconds.push(used()? - before);
     }
     program.map_or(Ok(()), end)?;
     Ok(seconds)
-}
-
-/// The CPU time of the children that have ended, and of theirs.
-fn seconds_of_children() -> f64 {
-    // SAFETY: plain numbers, for which zeros are valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: it writes to the structure only.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| time.tv_sec as f64 + time.tv_usec as f64 / 1e6)
-        .sum()
-}
-
-/// The CPU time of a running process (`/proc/PID/task/TID/schedstat`).
-fn own_seconds(pid: u32) -> Result<f64, Box<dyn Error>> {
-    let mut ns = 0_u64;
-    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let counts = std::fs::read_to_string(task?.path().join("schedstat"))?;
-        ns += counts.split(' ').next().unwrap_or("0").parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(ns).as_secs_f64())
 }
 
 /// Ends a program as Ctrl-C does; nothing that `watch` saw may be lost.
@@ -168,7 +147,7 @@ fn report(columns: &[Column]) -> Result<(), Box<dyn Error>> {
         seconds[seconds.len() / 2]
     };
     let alone = columns.first().map_or(0.0, median);
-    println!("hackbench {}, medians of {ROUNDS} rounds of {WORKS}", WORK.join(" "));
+    println!("hackbench {}, medians of {ROUNDS} rounds of {WORKS}", load::WORK.join(" "));
     let cost = |column: &Column| median(column) - alone;
     for column in columns {
         let (seconds, cost) = (median(column), cost(column));

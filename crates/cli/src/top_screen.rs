@@ -223,11 +223,12 @@ fn draw_table(
     table: &LiveTable,
     state: &mut TableState,
 ) {
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| row.iter().map(|cell| for_terminal(cell)).collect())
-        .collect();
+    // Of many rows, only those are made that are visible: below the title and the headings.
+    let room = usize::from(area.height.saturating_sub(2));
+    let first = first_row(state.offset(), table, room);
+    let visible = table.rows.iter().skip(first).take(room);
+    let rows: Vec<Vec<String>> =
+        visible.map(|row| row.iter().map(|cell| for_terminal(cell)).collect()).collect();
     let alignment = |at: usize| match table.heads.get(at) {
         Some((_, true)) => Alignment::Right,
         Some((_, false)) | None => Alignment::Left,
@@ -253,8 +254,18 @@ fn draw_table(
     .header(Row::new(heads))
     .row_highlight_style(selected)
     .block(Block::new().borders(Borders::TOP).title(for_terminal(&table.title)));
-    state.select(table.selected);
-    frame.render_stateful_widget(widget, area, state);
+    let mut shown =
+        TableState::new().with_selected(table.selected.map(|row| row - first));
+    frame.render_stateful_widget(widget, area, &mut shown);
+    *state.offset_mut() = first;
+}
+
+/// The first visible row: that of before, unless the selected one would not be visible.
+fn first_row(before: usize, table: &LiveTable, room: usize) -> usize {
+    let last = table.rows.len().saturating_sub(room);
+    let selected = table.selected.unwrap_or(0);
+    let least = (selected + 1).saturating_sub(room);
+    before.clamp(least, selected.max(least)).min(last.max(least))
 }
 
 /// The widths of the columns: those of their texts, and the rest for the last one.

@@ -1,7 +1,9 @@
 //! The summary of `top`: what uses each CPU, of one interval or of all.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use facts::Unit;
 use recording::{
@@ -124,17 +126,20 @@ impl TopSummary {
 
     /// Summarizes one interval.
     pub fn of_interval(source: &str, sample: &TopSample, grouping: TopGrouping) -> Self {
-        let by_unit = sources(sample, TopGrouping::Units, true);
-        let cpu = |cpu: &TopCpu| {
-            let most = by_unit.iter().find(|one| one.cpu == Some(cpu.cpu));
-            summarized(cpu, sample.elapsed_ns, most.map(|one| one.name.clone()))
-        };
+        let mut most: HashMap<Cpu, String> = HashMap::new();
+        for one in sources(sample, TopGrouping::Units, true) {
+            if let Some(cpu) = one.cpu {
+                most.entry(cpu).or_insert(one.name);
+            }
+        }
+        let mut cpu =
+            |cpu: &TopCpu| summarized(cpu, sample.elapsed_ns, most.remove(&cpu.cpu));
         Self {
             source: source.to_owned(),
             elapsed_ns: sample.elapsed_ns,
             intervals: 1,
             own_ppm: Ppm::of(sample.own_ns, sample.elapsed_ns),
-            cpus: sample.cpus.iter().map(cpu).collect(),
+            cpus: sample.cpus.iter().map(&mut cpu).collect(),
             sources: sources(sample, grouping, false),
         }
     }
@@ -169,65 +174,80 @@ fn summarized(cpu: &TopCpu, elapsed: Nanos, most: Option<String>) -> TopCpuSumma
     }
 }
 
-/// The uses of an interval in groups, by CPU or of all CPUs, the most time first.
+/// The uses of a group.
+struct Group<'a> {
+    first: &'a TopUse,
+    cpu: Option<Cpu>,
+    ns: Nanos,
+    count: Option<u64>,
+    ns_max: Option<Nanos>,
+    /// The names of its threads, with their times.
+    threads: Vec<(&'a str, Nanos)>,
+}
+
+impl<'a> Group<'a> {
+    fn of(first: &'a TopUse) -> Self {
+        let TopUse { cpu, ns, count, ns_max, .. } = *first;
+        let threads = vec![(&*first.culprit.name, ns)];
+        Self { first, cpu, ns, count, ns_max, threads }
+    }
+
+    fn add(&mut self, one: &'a TopUse) {
+        self.cpu = self.cpu.filter(|cpu| one.cpu == Some(*cpu));
+        self.ns = self.ns.saturating_add(one.ns);
+        self.count =
+            self.count.zip(one.count).map(|(sum, count)| sum.saturating_add(count));
+        self.ns_max = self.ns_max.zip(one.ns_max).map(|(sum, ns)| sum.max(ns));
+        match self.threads.iter_mut().find(|(known, _)| *known == one.culprit.name) {
+            Some((_, ns)) => *ns = ns.saturating_add(one.ns),
+            None => self.threads.push((&one.culprit.name, one.ns)),
+        }
+    }
+}
+
+/// The uses of an interval in groups, by CPU or of all CPUs, the most time first. There can be thousands.
 fn sources(sample: &TopSample, grouping: TopGrouping, by_cpu: bool) -> Vec<TopSource> {
-    let mut groups: HashMap<_, (TopUse, Vec<(&str, Nanos)>)> = HashMap::new();
+    let mut groups: HashMap<_, Group<'_>> = HashMap::new();
     for one in &sample.uses {
         let cpu = one.cpu.filter(|_| by_cpu);
         let name = name(&one.culprit, grouping);
         let tid = tid(&one.culprit).filter(|_| grouping == TopGrouping::Threads);
-        let group = groups.entry((cpu, one.culprit.kind, name, tid));
-        let (sum, threads) = group
-            .and_modify(|(sum, _)| {
-                sum.add(one);
-                sum.cpu = sum.cpu.filter(|cpu| one.cpu == Some(*cpu));
-            })
-            .or_insert_with(|| (one.clone(), Vec::new()));
-        debug_assert!(sum.ns >= one.ns);
-        match threads.iter_mut().find(|(known, _)| *known == one.culprit.name) {
-            Some((_, ns)) => *ns = ns.saturating_add(one.ns),
-            None => threads.push((&one.culprit.name, one.ns)),
+        match groups.entry((cpu, one.culprit.kind, name, tid)) {
+            Entry::Occupied(mut group) => group.get_mut().add(one),
+            Entry::Vacant(new) => drop(new.insert(Group::of(one))),
         }
     }
+    let groups = groups.into_iter();
     let mut all: Vec<TopSource> = groups
-        .into_iter()
-        .map(|((_, _, name, tid), (sum, threads))| {
-            source(name, tid, &sum, threads, sample.elapsed_ns)
+        .map(|((_, _, name, tid), group)| {
+            source(name.into_owned(), tid, group, sample.elapsed_ns)
         })
         .collect();
     all.sort_by(|one, other| {
-        (Reverse(one.ns), &one.name, one.tid).cmp(&(
-            Reverse(other.ns),
-            &other.name,
-            other.tid,
-        ))
+        let key = |one: &TopSource| (Reverse(one.ns), one.tid);
+        key(one).cmp(&key(other)).then_with(|| one.name.cmp(&other.name))
     });
     all
 }
 
-fn source(
-    name: String,
-    tid: Option<u32>,
-    sum: &TopUse,
-    mut threads: Vec<(&str, Nanos)>,
-    elapsed: Nanos,
-) -> TopSource {
+fn source(name: String, tid: Option<u32>, group: Group<'_>, elapsed: Nanos) -> TopSource {
+    let Group { first, cpu, ns, count, ns_max, mut threads } = group;
     threads.sort_by_key(|(name, ns)| (Reverse(*ns), *name));
-    let names: Vec<String> =
-        threads.iter().map(|(thread, _)| (*thread).to_owned()).collect();
-    let thread = sum.culprit.thread.as_ref();
+    let is_name = matches!(threads[..], [(only, _)] if only == name);
+    let threads = threads.into_iter().map(|(thread, _)| thread.to_owned());
+    let thread = first.culprit.thread.as_ref();
     let owner = thread.and_then(|thread| thread.owner.as_ref());
     TopSource {
-        cpu: sum.cpu,
-        kind: sum.culprit.kind,
+        cpu,
+        kind: first.culprit.kind,
         unit: thread.and_then(|thread| thread.unit.clone()),
-        threads: if names == [name.as_str()] { Vec::new() } else { names },
+        threads: if is_name { Vec::new() } else { threads.collect() },
         name,
         tid,
-        ns: sum.ns,
-        ppm: Ppm::of(sum.ns, elapsed),
-        runs_hz: sum.count.and_then(|count| PerSecond::of(count, elapsed)),
-        ns_max: sum.ns_max,
+        ns,
+        ppm: Ppm::of(ns, elapsed),
+        runs_hz: count.and_then(|count| PerSecond::of(count, elapsed)),
+        ns_max,
         kernel: owner == Some(&ThreadOwner::Kernel),
         own: thread.is_some_and(|thread| thread.own),
     }
@@ -238,13 +258,14 @@ fn tid(culprit: &Culprit) -> Option<u32> {
 }
 
 /// The name of the group of a thread or an interrupt.
-fn name(culprit: &Culprit, grouping: TopGrouping) -> String {
+fn name(culprit: &Culprit, grouping: TopGrouping) -> Cow<'_, str> {
     let thread = culprit.thread.as_ref().filter(|_| grouping == TopGrouping::Units);
-    let Some(thread) = thread else { return culprit.name.clone() };
+    let own = Cow::Borrowed(&*culprit.name);
+    let Some(thread) = thread else { return own };
     match (&thread.unit, &thread.owner) {
-        (Some(unit), _) => unit.to_string(),
-        (None, Some(ThreadOwner::Program(program))) => program.clone(),
-        (None, Some(ThreadOwner::Kernel) | None) => culprit.name.clone(),
+        (Some(unit), _) => unit.to_string().into(),
+        (None, Some(ThreadOwner::Program(program))) => program.into(),
+        (None, Some(ThreadOwner::Kernel) | None) => own,
     }
 }
 
