@@ -39,6 +39,7 @@ pub(crate) fn of(recording: &Recording, summary: &Summary) -> Vec<Chart> {
         (_, Summary::Wakers(summary)) => vec![others::wakers(summary)],
         (_, Summary::Guests(summary)) => vec![others::guests(summary)],
         (_, Summary::Watch(summary)) => vec![others::watched(summary)],
+        (_, Summary::Top(summary)) => vec![others::top(summary)],
         _ => Vec::new(),
     };
     charts.into_iter().flatten().collect()

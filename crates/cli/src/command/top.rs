@@ -45,6 +45,9 @@ pub(crate) fn run(args: &TopArgs, output: Output) -> Result<Outcome, Failure> {
     let control = terminal.control();
     if !(output.is_text() && has_live_terminal()) {
         let mut terminal = terminal;
+        if args.duration.is_none() {
+            terminal.remark("measuring until Ctrl-C: a view needs a terminal");
+        }
         let measured = Measured::new(claimed.run(&control, &mut terminal)?);
         return finish(&measured, &files, output);
     }

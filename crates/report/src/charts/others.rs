@@ -1,10 +1,10 @@
-//! The charts of the other kinds: jitter over the tests, wake-ups of threads, guests.
+//! The charts of the other kinds: jitter over the tests, wake-ups of threads, CPUs, guests.
 
 use recording::{JitterSeries, JitterSpec};
 use stats::{Bin, Unit, binned};
 use summary::{
-    GuestSummary, GuestsSummary, WakersSummary, WatchSummary, WatchedThreadSummary,
-    jitters,
+    GuestSummary, GuestsSummary, TopCpuSummary, TopSummary, WakersSummary, WatchSummary,
+    WatchedThreadSummary, jitters,
 };
 use units::{LengthUnit, PerSecond, Ppm};
 
@@ -16,6 +16,8 @@ use crate::number;
 const BINS: usize = 120;
 /// The most bars.
 const BARS: usize = 40;
+/// The same of what used CPUs: most of them use almost nothing.
+const SOURCES: usize = 12;
 
 /// The jitter of each test, or of bins of tests; `None` without tests.
 pub(crate) fn jitter(spec: &JitterSpec, series: &JitterSeries) -> Option<Chart> {
@@ -101,6 +103,35 @@ pub(crate) fn watched(summary: &WatchSummary) -> Option<Chart> {
     let running = bars("On CPUs", |one| one.run_ppm);
     (!summary.threads.is_empty())
         .then(|| Chart::new("threads", "Threads").panel(waiting).panel(running))
+}
+
+/// What used each CPU, and the sources that used most; `None` without a CPU.
+pub(crate) fn top(summary: &TopSummary) -> Option<Chart> {
+    let cpus = || summary.cpus.iter().take(BARS);
+    let label = |cpu: &TopCpuSummary| text!("CPU {}", cpu.cpu);
+    let kinds = ["programs", "kernel threads", "interrupts and softirqs"];
+    let series = kinds.into_iter().enumerate().map(|(at, name)| {
+        let bar = |(band, cpu): (usize, &TopCpuSummary)| {
+            let shares = [cpu.programs_ppm, cpu.kernel_ppm, cpu.interrupts_ppm];
+            let share = shares[at].unwrap_or(Ppm::new(0.0));
+            let words = number::share(share);
+            Mark::bar(band, share.get()).says(label(cpu), words)
+        };
+        Series::new(Shape::Box, Tone::Series(at), name, cpus().enumerate().map(bar))
+    });
+    let used = Axis::linear("share of the CPU's time", Unit::Ppm);
+    let used = Panel::new(used, Axis::bands(cpus().map(label))).stacked(series);
+    let sources = || summary.sources.iter().take(SOURCES);
+    let names = Axis::bands(sources().map(|source| Text::name(&source.name)));
+    let share = |share: Ppm| (share.get(), number::ratio(share));
+    let shares = sources().map(|source| source.ppm.map(share));
+    let most = Panel::new(Axis::linear("share of one CPU", Unit::Ppm), names)
+        .titled("Sources", "")
+        .bars(Mark::bar, Tone::Series(0), "", shares)
+        .with_words();
+    let chart = Chart::new("cpus", "What used the CPUs").panel(used.titled("CPUs", ""));
+    let chart = if summary.sources.is_empty() { chart } else { chart.panel(most) };
+    (!summary.cpus.is_empty()).then_some(chart)
 }
 
 /// The CPU time and the wake-ups of each guest; `None` without one.
