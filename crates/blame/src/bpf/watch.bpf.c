@@ -413,41 +413,7 @@ static __always_inline int ends(__u32 level, __u32 id)
 	return 0;
 }
 
-SEC("raw_tp")
-int vector_entry(struct bpf_raw_tracepoint_args *args)
-{
-	return begins(VECTOR);
-}
-
-SEC("raw_tp")
-int vector_exit(struct bpf_raw_tracepoint_args *args)
-{
-	return ends(VECTOR, args->args[0]);
-}
-
-SEC("raw_tp/irq_handler_entry")
-int handler_entry(struct bpf_raw_tracepoint_args *args)
-{
-	return begins(HANDLER);
-}
-
-SEC("raw_tp/irq_handler_exit")
-int handler_exit(struct bpf_raw_tracepoint_args *args)
-{
-	return ends(HANDLER, args->args[0]);
-}
-
-SEC("raw_tp/softirq_entry")
-int softirq_entry(struct bpf_raw_tracepoint_args *args)
-{
-	return begins(SOFTIRQ);
-}
-
-SEC("raw_tp/softirq_exit")
-int softirq_exit(struct bpf_raw_tracepoint_args *args)
-{
-	return ends(SOFTIRQ, args->args[0]);
-}
+#include "interrupt_programs.h"
 
 /* Run once on each CPU at the begin: the thread that runs there. No other program is active. */
 SEC("raw_tp")

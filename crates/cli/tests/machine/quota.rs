@@ -77,10 +77,10 @@ impl Drop for WithQuota {
 }
 
 /// A program that uses that CPU until it is dropped.
-struct Load(Child);
+pub(crate) struct Load(pub(crate) Child);
 
 impl Load {
-    fn start(cpu: &str) -> Self {
+    pub(crate) fn start(cpu: &str) -> Self {
         let mut load = on(cpu, "sh");
         end_with_test(&mut load, libc::SIGKILL);
         Self(load.args(["-c", "while :; do :; done"]).spawn().unwrap())

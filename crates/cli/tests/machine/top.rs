@@ -1,7 +1,7 @@
 //! The live view of what uses the CPUs, on a terminal and without one.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -10,41 +10,22 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::culprits::can_watch;
-use crate::environment::end_with_test;
-use crate::quota::WithQuota;
+use crate::quota::{Load, WithQuota};
 use crate::terminals::OnTerminal;
 use crate::tool::{
-    first_cpu, json, on, public_tool, run, signal, spawn, text, tool, turn, unprivileged,
+    first_cpu, json, public_tool, run, signal, spawn, text, tool, turn, unprivileged,
 };
 
 /// The sequences that begin and end the alternate screen.
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 
-/// A loop on one CPU, which ends with the test.
-struct Load(Child);
-
-impl Load {
-    fn start(cpu: &str) -> Self {
-        let mut load = on(cpu, "sh");
-        end_with_test(&mut load, libc::SIGKILL);
-        Self(load.args(["-c", "while :; do :; done"]).spawn().unwrap())
-    }
-
-    /// Its time on CPUs, its time waiting for one, and its number of runs, by the kernel.
-    fn schedstat(&self) -> [u64; 3] {
-        let file = format!("/proc/{}/schedstat", self.0.id());
-        let text = fs::read_to_string(file).unwrap();
-        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
-        [(); 3].map(|()| numbers.next().unwrap())
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// The time of a load on CPUs, its time waiting for one, and its number of runs, by the kernel.
+fn schedstat(load: &Load) -> [u64; 3] {
+    let file = format!("/proc/{}/schedstat", load.0.id());
+    let text = fs::read_to_string(file).unwrap();
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
+    [(); 3].map(|()| numbers.next().unwrap())
 }
 
 /// The kernel's count of a cgroup's throttling, read every 10 ms.
@@ -114,9 +95,9 @@ fn the_kernel_counts_the_same() {
     }
     let cpu = first_cpu();
     let loads = [Load::start(&cpu), Load::start(&cpu)];
-    let outer = loads.each_ref().map(Load::schedstat);
+    let outer = loads.each_ref().map(schedstat);
     let object = json(&["top", "-d", "2", "-i", "500ms", "--json", "--series"]);
-    let after = loads.each_ref().map(Load::schedstat);
+    let after = loads.each_ref().map(schedstat);
     let (series, cpu) = (&object["series"], Value::from(cpu.parse::<u64>().unwrap()));
     let elapsed = number(&series["elapsed_ns"]);
     let interrupts = of_cpu(series, &cpu, "interrupts_ns");
