@@ -430,6 +430,8 @@ int begin_here(struct bpf_raw_tracepoint_args *args)
 	slot->is_watched = belongs(slot, current);
 	slot->group = group_of(current, slot->is_watched);
 	slot->since = slot->charged_at = now;
+	/* Interrupts until now are before it, also the one in which this program may run. */
+	slot->nesting.active = 0;
 	slot->interrupted = slot->interruptions = 0;
 	if (slot->is_watched)
 		arrive(slot, slot->runs, current, cpu, now);

@@ -62,10 +62,21 @@ impl OnTerminal {
         &self.child
     }
 
-    /// Waits until the program has printed this since the last `forget`.
+    /// Waits until the program has printed this since the last `forget`: control sequences, or lines that are
+    /// not drawn in parts.
     pub(crate) fn wait_for(&self, text: &str) {
+        self.wait_until(text, || self.printed().contains(text));
+    }
+
+    /// Waits until a line of the screen has this text. Only changed characters are drawn.
+    pub(crate) fn wait_for_screen(&self, text: &str) {
+        let has_it = || screen(&self.printed()).iter().any(|line| line.contains(text));
+        self.wait_until(text, has_it);
+    }
+
+    fn wait_until(&self, text: &str, is_there: impl Fn() -> bool) {
         let begin = Instant::now();
-        while !self.printed().contains(text) {
+        while !is_there() {
             assert!(begin.elapsed() < PATIENCE, "no {text:?} in {:?}", self.end());
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -117,6 +128,36 @@ impl Drop for OnTerminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The lines of a screen to which this was printed, at places named by `ESC [ row ; column H`.
+fn screen(printed: &str) -> Vec<String> {
+    let mut lines: Vec<Vec<char>> = Vec::new();
+    let (mut row, mut column) = (0, 0);
+    let mut letters = printed.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\u{1b}' {
+            let line = row + 1;
+            lines.resize(lines.len().max(line), Vec::new());
+            let length = lines[row].len().max(column + 1);
+            lines[row].resize(length, ' ');
+            lines[row][column] = letter;
+            column += 1;
+            continue;
+        }
+        letters.next();
+        let mut sequence = String::new();
+        while !sequence.ends_with(|letter: char| letter.is_ascii_alphabetic()) {
+            let Some(letter) = letters.next() else { break };
+            sequence.push(letter);
+        }
+        if let Some(place) = sequence.strip_suffix('H') {
+            let mut numbers = place.split(';').map(|number| number.parse().unwrap_or(1));
+            let mut next = || numbers.next().map_or(0, |number: usize| number - 1);
+            (row, column) = (next(), next());
+        }
+    }
+    lines.into_iter().map(String::from_iter).collect()
 }
 
 /// Stores what a terminal prints, until it is over.

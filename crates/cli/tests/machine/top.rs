@@ -206,7 +206,7 @@ fn in_environment_of(command: &Command, program: &str, args: &[&str]) -> Command
 
 fn on_terminal(args: &[&str]) -> OnTerminal {
     let shown = OnTerminal::start(tool(args), 80, 24);
-    shown.wait_for("Sources");
+    shown.wait_for_screen("Sources");
     shown
 }
 
@@ -217,11 +217,11 @@ fn view() {
     let mut shown = on_terminal(&["top", "-i", "300ms"]);
     assert!(!shown.is_restored());
     shown.press("h");
-    shown.wait_for("Keys");
+    shown.wait_for_screen("Keys");
     shown.press("x");
-    shown.forget();
+    shown.wait_for_screen("Sources");
     shown.press(" ");
-    shown.wait_for("PAUSED");
+    shown.wait_for_screen("PAUSED");
     shown.press(" tsr/nothing\r");
     shown.press("q");
     let status = shown.wait();
@@ -272,7 +272,7 @@ fn terminal_is_gone() {
             command.arg(program).args(args);
         }
         let mut shown = OnTerminal::start(command, 80, 24);
-        shown.wait_for("Sources");
+        shown.wait_for_screen("Sources");
         shown.hang_up();
         shown.wait();
         assert!(file.exists(), "{ignores}");
@@ -292,7 +292,7 @@ fn suspended() {
     shell = in_environment_of(&shell, "sh", &["-i"]);
     let mut shown = OnTerminal::start(shell, 80, 24);
     shown.press(&(script + "\r"));
-    shown.wait_for("Sources");
+    shown.wait_for_screen("Sources");
     shown.forget();
     shown.press("\u{1a}");
     shown.wait_for(" icanon");
