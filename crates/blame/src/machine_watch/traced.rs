@@ -49,11 +49,12 @@ impl Traced {
         let Reading { cpus, uses } = self.programs.read()?;
         let grown = self.grown(uses);
         self.learn_names(root, &grown);
+        let ticks = self.ticks(&grown);
         let mut all: Vec<TopCpu> = Vec::new();
         for sums in cpus.iter().filter(|sums| online.contains(Cpu::new(sums.cpu))) {
             let before = self.cpus.get(&sums.cpu).copied().unwrap_or_default();
             let mut cpu = difference(sums, &before);
-            cpu.ticks = Some(self.ticks(&grown, sums.cpu));
+            cpu.ticks = Some(ticks.get(&sums.cpu).copied().unwrap_or(0));
             all.push(cpu);
         }
         self.cpus = cpus.into_iter().map(|one| (one.cpu, one)).collect();
@@ -78,7 +79,11 @@ impl Traced {
             let (ns, count) =
                 before.remove(&sums.key).map_or((0, 0), |one| (one.ns, one.count));
             sums.ns = sums.ns.max(ns);
-            let since = UseSums { ns: sums.ns - ns, count: sums.count - count, ..sums };
+            let since = UseSums {
+                ns: sums.ns - ns,
+                count: sums.count.saturating_sub(count),
+                ..sums
+            };
             self.uses.insert(sums.key, sums);
             if since.ns > 0 || since.count > 0 {
                 grown.push(since);
@@ -88,15 +93,17 @@ impl Traced {
         grown
     }
 
-    /// The number of timer interrupts of a CPU.
-    fn ticks(&self, grown: &[UseSums], cpu: u32) -> u64 {
-        let interrupts =
-            grown.iter().filter(|one| one.key.cpu == cpu && !one.key.is_thread());
-        let timers = interrupts.filter(|one| {
-            let known = self.names.get(&one.key);
+    /// The number of timer interrupts of each CPU that had one.
+    fn ticks(&self, grown: &[UseSums]) -> HashMap<u32, u64> {
+        let is_timer = |one: &&UseSums| {
+            let known = self.names.get(&one.key).filter(|_| !one.key.is_thread());
             known.is_some_and(|(_, culprit)| culprit.kind == CulpritKind::Timer)
-        });
-        timers.map(|one| one.count).sum()
+        };
+        let mut ticks = HashMap::new();
+        for one in grown.iter().filter(is_timer) {
+            *ticks.entry(one.key.cpu).or_insert(0) += one.count;
+        }
+        ticks
     }
 
     /// Reads the names of interrupts and threads, those with the most time first. Known ones are not read
