@@ -125,10 +125,9 @@ fn check(source: Source, seen: &LateRun) {
             as u64;
     assert!(delayed > 15, "{source:?}: {delayed} wake-ups were delayed");
     let own = seen.causes.shares.iter().filter(is_injector);
-    // It may have the CPU in another part of some of them, as before the return to user mode.
-    let named: u64 = own.map(|share| share.wakeups).sum();
-    // Of one of them, the interrupt itself may be late: which thread ran then explains nothing.
-    assert!(named + 1 >= delayed, "{source:?}: {named} of {delayed} have its name");
+    // All of them in one part: the thread that it delays has been woken, or is not asleep yet.
+    let named = own.map(|share| share.wakeups).max().unwrap();
+    assert!(named >= delayed, "{source:?}: {named} of {delayed} have its name");
     let mut around = Vec::new();
     for late in &seen.causes.latest {
         let time = |is_meant: &dyn Fn(&Culprit) -> bool| {
