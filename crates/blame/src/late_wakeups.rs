@@ -4,11 +4,13 @@
 //! The thread is recognised by its name, `late/CPU`, and by its process; its runs are events like those of
 //! others. A wake-up is divided in four parts ([`WakePart`]): the timer's interrupt is the first one that
 //! ends after the expiry, and the switch to the thread is the beginning of its run. In each part, a moment
-//! belongs to the innermost event ([`crate::join::layers`]).
+//! belongs to the innermost event ([`crate::join::layers`]). A thread that another one preempts before it
+//! sleeps sets its timer when that is over: at the expiry it did not wait for an interrupt, but for the CPU.
 //!
-//! Cannot see which interrupt woke the thread, if several expire between the expiry and the switch; why
-//! the timer's interrupt comes late; or interrupts on another CPU, to which the kernel may move a timer
-//! while this one is idle.
+//! Cannot see which interrupt woke the thread, if several expire between the expiry and the switch (if
+//! another timer's comes first, a preemption before the sleep is not seen either, and the time until that
+//! interrupt remains unexplained); why the timer's interrupt comes late; or interrupts on another CPU, to
+//! which the kernel may move a timer while this one is idle.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -214,13 +216,15 @@ impl Seen {
     }
 
     /// The parts of a wake-up. Without an interrupt of a timer (it was another CPU's), all time until the
-    /// switch to the thread is of scheduling; without that, too.
+    /// switch to the thread is of scheduling; without that, too, and if the thread was not asleep yet.
     fn parts(&self, wakeup: Span) -> [(WakePart, Span); 4] {
         let end = wakeup.end();
         let switched = last_before(&self.runs, end).filter(|run| run.end() >= end);
         let switched = switched.map_or(end, |run| run.start.max(wakeup.start));
         let next = self.timers.partition_point(|timer| timer.end() <= wakeup.start);
-        let timer = self.timers.get(next).filter(|timer| timer.start < switched);
+        let timer = self.timers.get(next).filter(|timer| {
+            timer.start < switched && !self.runs_between(wakeup.start, timer.start)
+        });
         let (expired, woken) = timer.map_or((wakeup.start, wakeup.start), |timer| {
             (timer.start.max(wakeup.start), timer.end().min(switched))
         });
@@ -232,6 +236,12 @@ impl Seen {
             start = end;
             (part, span)
         })
+    }
+
+    /// Whether the thread has the CPU after an expiry and before the timer's interrupt: it did not sleep at
+    /// the expiry.
+    fn runs_between(&self, expiry: Nanos, interrupt: Nanos) -> bool {
+        last_before(&self.runs, interrupt).is_some_and(|run| run.end() > expiry)
     }
 
     /// Adds what had the CPU in a period, of which no moment is missing.
@@ -395,6 +405,34 @@ mod tests {
         let ends: Nanos = latest.moments.iter().map(|moment| moment.span.length).sum();
         assert_eq!(ends, Nanos::from_micros(2_605));
         assert_eq!(latest.moments[0].culprit, 1);
+    }
+
+    /// Check that a thread explains a wake-up that it delays by preempting the other one before it has set its
+    /// timer: the interrupt comes late because of that.
+    #[test]
+    fn preempted_before_its_sleep() {
+        let timer = |from, to| record(Level::Vector, 0xec, "", from, to);
+        let records = [
+            record(Level::Thread, 70, "late/3", 904, 909),
+            record(Level::Thread, 417, "pathd", 909, 1_119),
+            record(Level::Thread, 70, "late/3", 1_119, 1_122),
+            record(Level::Thread, 0, "swapper/3", 1_122, 1_127),
+            timer(1_123, 1_125),
+            record(Level::Thread, 70, "late/3", 1_127, 1_135),
+        ];
+        let causes = found(&records, late_at(&[900, 1_000], &[6, 130]));
+        let of_timer = causes.culprits[4].name.clone();
+        assert_eq!(
+            shares(&causes),
+            [
+                (WakePart::Scheduling, "late/3", 3),
+                (WakePart::Scheduling, "pathd", 119),
+                (WakePart::Scheduling, "swapper/3", 3),
+                (WakePart::Scheduling, of_timer.as_str(), 2),
+                (WakePart::Scheduling, "unexplained", 4),
+                (WakePart::Return, "late/3", 5),
+            ]
+        );
     }
 
     /// Check that the slack of a timer is its own, and that what is later is not.

@@ -70,6 +70,7 @@ impl Observer for Names {
             | Event::Refused(_)
             | Event::Measurement(_)
             | Event::Delay(_)
+            | Event::Interval(_)
             | Event::Returned(_)
             | Event::NotRestored(_) => "another",
         });

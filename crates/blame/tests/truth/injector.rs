@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,8 @@ pub(crate) struct Burst {
     pub(crate) end: Nanos,
     /// Its total CPU time when it began.
     pub(crate) ran: Nanos,
+    /// Its CPU time from then until the end.
+    pub(crate) spent: Nanos,
     /// Its computing time without interruptions, as far as it noticed them.
     pub(crate) burnt: Nanos,
 }
@@ -66,10 +69,10 @@ impl Injector {
 }
 
 impl Burst {
-    const BYTES: usize = 32;
+    const BYTES: usize = 40;
 
     fn to_bytes(self) -> Vec<u8> {
-        let times = [self.begin, self.end, self.ran, self.burnt];
+        let times = [self.begin, self.end, self.ran, self.spent, self.burnt];
         times.map(|time| time.get().to_le_bytes()).concat()
     }
 
@@ -77,7 +80,13 @@ impl Burst {
         let time = |at: usize| {
             Nanos::from_nanos(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()))
         };
-        Self { begin: time(0), end: time(8), ran: time(16), burnt: time(24) }
+        Self {
+            begin: time(0),
+            end: time(8),
+            ran: time(16),
+            spent: time(24),
+            burnt: time(32),
+        }
     }
 }
 
@@ -96,6 +105,7 @@ fn process(
     noise: fn(UnixStream) -> std::io::Result<()>,
 ) -> Injector {
     let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    make_room(&theirs);
     // SAFETY: the child computes, sleeps, and uses its own sockets and threads, then
     // _exits; it takes no lock that another thread of this process could have held.
     let child = unsafe { libc::fork() };
@@ -122,6 +132,23 @@ fn process(
     Injector::None("SCHED_FIFO is not allowed here")
 }
 
+/// Gives the log room for minutes: it is read at the end, and on a busy machine it takes seconds to open a source
+/// of events. A kernel stores a short message with hundreds of bytes of its own, and 278 of them by default.
+fn make_room(log: &UnixStream) {
+    let bytes: libc::c_int = 16 << 20;
+    // SAFETY: `bytes` outlives the call, which reads that many bytes of it. Without the privilege the
+    // buffer stays as it is.
+    unsafe {
+        libc::setsockopt(
+            log.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUFFORCE,
+            (&raw const bytes).cast(),
+            libc::socklen_t::try_from(size_of_val(&bytes)).unwrap(),
+        );
+    }
+}
+
 /// Raises the priority above the spinner, also of threads that it starts.
 fn outranks() -> bool {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
@@ -137,7 +164,8 @@ fn again(mut log: UnixStream, mut burst: impl FnMut() -> Nanos) -> std::io::Resu
         let begin = now(libc::CLOCK_MONOTONIC);
         let burnt = burst();
         let end = now(libc::CLOCK_MONOTONIC);
-        log.write_all(&Burst { begin, end, ran, burnt }.to_bytes())?;
+        let spent = now(libc::CLOCK_THREAD_CPUTIME_ID).saturating_sub(ran);
+        log.write_all(&Burst { begin, end, ran, spent, burnt }.to_bytes())?;
     }
 }
 

@@ -30,18 +30,27 @@ const AROUND: Nanos = Nanos::from_micros(60);
 struct LateRun {
     wakeups: Vec<Span>,
     causes: WakeupCauses,
-    bursts: Vec<Span>,
+    /// When they were, and how long the injector did not have the CPU meanwhile.
+    bursts: Vec<(Span, Nanos)>,
 }
 
 impl LateRun {
-    /// How long bursts had the CPU during a wake-up.
+    /// How long bursts lasted during a wake-up.
     fn delayed(&self, wakeup: Span) -> Nanos {
-        let common = self.bursts.iter().map(|burst| {
-            let end = burst.end().min(wakeup.end());
-            end.saturating_sub(burst.start.max(wakeup.start))
-        });
-        common.sum()
+        self.bursts.iter().map(|(burst, _)| common(*burst, wakeup)).sum()
     }
+
+    /// How long others may have had the CPU in bursts during a wake-up, by the injector's own clock.
+    fn preempted(&self, wakeup: Span) -> Nanos {
+        let during = self.bursts.iter();
+        let during = during.filter(|(burst, _)| !common(*burst, wakeup).is_zero());
+        during.map(|(_, preempted)| *preempted).sum()
+    }
+}
+
+/// The length of the common part.
+fn common(one: Span, other: Span) -> Nanos {
+    one.end().min(other.end()).saturating_sub(one.start.max(other.start))
 }
 
 fn late_beside(source: Source) -> Result<LateRun, String> {
@@ -76,7 +85,8 @@ fn late_beside(source: Source) -> Result<LateRun, String> {
     };
     let burst = |burst: Burst| {
         let length = burst.end.saturating_sub(burst.begin);
-        Span { start: burst.begin, length }
+        let preempted = length.saturating_sub(burst.spent);
+        (Span { start: burst.begin, length }, preempted)
     };
     Ok(LateRun {
         wakeups: wakeups(&series, &series.cpus[0]),
@@ -125,10 +135,9 @@ fn check(source: Source, seen: &LateRun) {
             as u64;
     assert!(delayed > 15, "{source:?}: {delayed} wake-ups were delayed");
     let own = seen.causes.shares.iter().filter(is_injector);
-    // It may have the CPU in another part of some of them, as before the return to user mode.
-    let named: u64 = own.map(|share| share.wakeups).sum();
-    // Of one of them, the interrupt itself may be late: which thread ran then explains nothing.
-    assert!(named + 1 >= delayed, "{source:?}: {named} of {delayed} have its name");
+    // All of them in one part: the thread that it delays has been woken, or is not asleep yet.
+    let named = own.map(|share| share.wakeups).max().unwrap();
+    assert!(named >= delayed, "{source:?}: {named} of {delayed} have its name");
     let mut around = Vec::new();
     for late in &seen.causes.latest {
         let time = |is_meant: &dyn Fn(&Culprit) -> bool| {
@@ -140,10 +149,16 @@ fn check(source: Source, seen: &LateRun) {
         let found = time(&|culprit| culprit.name == INJECTOR);
         let others = [CulpritKind::Thread, CulpritKind::Unexplained];
         let interrupts = time(&|culprit| !others.contains(&culprit.kind));
-        let expected = seen.delayed(seen.wakeups[late.wakeup]).get();
-        let text =
-            format!("{source:?}: {found} ns, {interrupts} of interrupts: {expected}");
-        assert!((found + interrupts) * 100 >= expected * 95, "{text}");
+        let wakeup = seen.wakeups[late.wakeup];
+        let (expected, preempted) =
+            (seen.delayed(wakeup).get(), seen.preempted(wakeup).get());
+        let text = format!(
+            "{source:?}: {found} ns, {interrupts} of interrupts: {expected}, of which it may not have \
+             had {preempted}"
+        );
+        // On a busy machine, threads of a higher priority have the CPU in a burst.
+        let known = found + interrupts + preempted;
+        assert!(known * 100 >= expected * 95, "{text}");
         around.push(found.saturating_sub(expected));
     }
     let around = rising(around.into_iter());
