@@ -34,8 +34,8 @@ use crate::bpf::attached::{Attached, failed, too_many};
 use crate::bpf::object::{Loaded, Opened};
 use crate::bpf::outside::OutsideQueue;
 use crate::bpf::refusal::Needs;
-use crate::bpf::ring::{Amount, Comm, Record, Rings};
-use crate::error::Error;
+use crate::bpf::ring::{Amount, Comm, Record, Rings, begin_lanes};
+use crate::error::{Error, Kind};
 use crate::level::Level;
 use crate::records::{Lane, Outside};
 use crate::ring_sizes::RingSizes;
@@ -74,7 +74,7 @@ pub(crate) enum Points {
     Classic,
 }
 
-/// How a program reads the running task.
+/// How a program at a classic tracepoint reads the running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// Directly: since Linux 5.11 a helper returns it with its type.
@@ -101,12 +101,13 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/events.o"));
 const CLASSIC: &str = "classic_";
 /// The program that is not attached, and is run to find the PID of this process.
 const HELLO: &str = "hello";
+/// No process has this number.
+const NO_PROCESS: u32 = u32::MAX;
 /// The programs that track child processes, and mark their threads.
 const MARKING: [&str; 3] = ["forked", "freed", "switched_marked"];
 /// Those at `sched_switch` without marks, of which one is loaded: they differ in how they read the
 /// running task.
-const SWITCHED: [&str; 4] =
-    ["switched", "switched_copied", "classic_switched", "classic_switched_copied"];
+const SWITCHED: [&str; 3] = ["switched", "classic_switched", "classic_switched_copied"];
 /// The programs' requirements; marks require more.
 const NEEDS: Needs = Needs { version: (5, 10), why: "it lets a program be run by hand" };
 const NEEDS_MARKING: Needs = Needs { version: (5, 18), why: refusal::STATE };
@@ -214,14 +215,15 @@ impl Programs {
             OutsideQueue::size(&mut opened)?;
         }
         let access = Access::detect();
-        opened.set("has_task", &[u8::from(access == Access::Direct)])?;
         choose(&mut opened, points, threads, access);
         let loaded = opened.load()?;
+        let mut own = NO_PROCESS;
         if threads != Threads::All {
             let hello = loaded.program(HELLO)?;
-            hello.test_run(ProgramInput::default()).map_err(failed)?;
+            own = hello.test_run(ProgramInput::default()).map_err(failed)?.return_value;
         }
-        let rings = Rings::new(&loaded, cpus.len(), sizes)?;
+        begin_lanes(&loaded, cpus, sizes, own)?;
+        let rings = Rings::new(&loaded, cpus, sizes)?;
         let alarms = MapHandle::try_from(&loaded.map("alarms")?);
         let alarm = alarms.ok().and_then(Alarm::open);
         let outside_queue = (threads == Threads::Marked)
@@ -236,19 +238,14 @@ impl Programs {
             has_stopped: false,
         };
         match points {
-            Points::Raw => program.attach_raw(&loaded, threads, access)?,
+            Points::Raw => program.attach_raw(&loaded, threads)?,
             Points::Classic => program.attach_classic(&loaded, access)?,
         }
         Ok(program)
     }
 
     /// Exits first: an event without its beginning is omitted, one without its end would not end.
-    fn attach_raw(
-        &mut self,
-        loaded: &Loaded,
-        threads: Threads,
-        access: Access,
-    ) -> Result<(), Error> {
+    fn attach_raw(&mut self, loaded: &Loaded, threads: Threads) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
             self.raw(loaded, exit, "vector_exit")?;
             self.raw(loaded, entry, "vector_entry")?;
@@ -261,14 +258,22 @@ impl Programs {
         self.raw(loaded, "irq_handler_entry", "handler_entry")?;
         self.raw(loaded, "softirq_exit", "softirq_exit")?;
         self.raw(loaded, "softirq_entry", "softirq_entry")?;
-        self.raw(loaded, "hrtimer_expire_entry", "timer_expired")?;
+        self.typed(loaded, "timer_expired")?;
         self.raw(loaded, "nmi_handler", "nmi")?;
         if threads != Threads::Marked {
-            return self.raw(loaded, "sched_switch", switched(Points::Raw, access));
+            return self.typed(loaded, switched(Points::Raw, Access::Direct));
         }
         self.raw(loaded, "sched_process_free", "freed")?;
         self.raw(loaded, "sched_process_fork", "forked")?;
-        self.raw(loaded, "sched_switch", "switched_marked")
+        self.typed(loaded, "switched_marked")
+    }
+
+    /// Attaches a program whose tracepoint is in its section: its arguments have types, and are read
+    /// without a helper.
+    fn typed(&mut self, loaded: &Loaded, program: &str) -> Result<(), Error> {
+        let link = loaded.program(program)?.attach_trace().map_err(failed)?;
+        self.attached.links.push(link);
+        Ok(())
     }
 
     fn raw(
@@ -318,10 +323,9 @@ fn choose(opened: &mut Opened, points: Points, threads: Threads, access: Access)
 
 /// Which of `SWITCHED` is loaded.
 fn switched(points: Points, access: Access) -> &'static str {
-    let [raw, raw_copied, classic, classic_copied] = SWITCHED;
+    let [raw, classic, classic_copied] = SWITCHED;
     match (points, access) {
-        (Points::Raw, Access::Direct) => raw,
-        (Points::Raw, Access::Copied) => raw_copied,
+        (Points::Raw, Access::Direct | Access::Copied) => raw,
         (Points::Classic, Access::Direct) => classic,
         (Points::Classic, Access::Copied) => classic_copied,
     }
@@ -338,13 +342,13 @@ fn assign_lanes(
     let of_lane = count(sizes.of_lane());
     let depths = sizes.depths();
     let comms = cpus_count.saturating_mul(depths[Level::Thread as usize]);
-    opened.set_capacity("lanes", cpus_count)?;
+    let last = cpus.iter().last().ok_or_else(|| Error::new(Kind::System, "no CPU"))?;
+    if last.index() >= CPUS {
+        return Err(too_many(last));
+    }
+    opened.set_capacity("lanes", count(last.index() + 1))?;
     opened.set_capacity("rings", cpus_count.saturating_mul(of_lane))?;
-    opened.set_capacity("comms", comms)?;
-    opened.set("depths", &depths)?;
-    opened.set("offsets", &sizes.offsets())?;
-    opened.set("room", &[of_lane])?;
-    opened.set("places", &places(cpus)?)
+    opened.set_capacity("comms", comms)
 }
 
 /// For each CPU up to the last one of the set: its index in the set plus one, or 0.

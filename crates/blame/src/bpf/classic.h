@@ -89,14 +89,13 @@ int classic_nmi(struct trace_event_raw_nmi_handler *event)
 static __always_inline int leave_for(void *context, __u32 next, struct task_struct *running,
 				     enum access access)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct lane *lane = lane_here();
 
 	if (!lane)
 		return 0;
-	if (spins(running, access))
+	if (spins(lane, running, access))
 		lane->spinner = RUNNING(access, running, pid);
-	return leave(context, lane, place, running, access,
+	return leave(context, lane, running, access,
 		     lane->spinner && lane->spinner == next, 0);
 }
 

@@ -10,7 +10,6 @@
 #include <bpf/bpf_helpers.h>
 
 #define NAMED 0xffffffff /* no vector has this number: `detail` is the address of its name */
-#define CPUS 4096
 #define COMM 16
 
 enum level {
@@ -28,14 +27,22 @@ struct slot {
 	__u64 start; /* 0: none; STEAL: a reading before the scheduler's last one */
 	__u64 detail; /* STEAL: the stolen time by then */
 	__u64 head; /* records ever written */
+	__u32 first; /* the ring's first record among those of all CPUs */
+	__u32 mask; /* its number of records, a power of two, minus one */
 };
 
+/* Cache lines, of which an event needs the first, and the one with its level. What programs need to know
+ * at each event is here, and not in their constants, which are on a page of their own. */
 struct lane {
-	struct slot slots[RINGS];
+	__u32 place; /* the index among the measured CPUs, plus one; 0 for others */
+	__u32 own; /* `own_process` */
 	__u64 looked; /* the time of the last reading of stolen time */
 	__u64 clock; /* and the run queue's clock then */
-	__u64 spinner; /* classic.h: the thread that spun last */
 	struct cfs_rq *limited; /* of the measured thread that ran last, if a CPU quota applies to it */
+	struct slot slots[RINGS];
+	__u64 spinner; /* classic.h: the thread that spun last */
+	struct rq *queue; /* of this CPU; 0: not known yet */
+	__u64 unused[6];
 };
 
 struct record {
@@ -63,17 +70,11 @@ struct comm {
 	char name[COMM];
 };
 
-/* The records of each ring, a power of two; the offset of each ring in its lane's memory;
- * the records of a lane. */
-const volatile __u32 depths[RINGS] = { 1, 1, 1, 1, 1, 1 };
-const volatile __u32 offsets[RINGS];
-const volatile __u32 room = RINGS;
-/* The index of each measured CPU, plus one; 0 for others. */
-const volatile __u16 places[CPUS];
 /* The process of the spinning threads, in the kernel's numbers: none, until `hello` stores
  * the one that runs it. */
 __u32 own_process = -1;
 
+/* By CPU, up to the last one that is measured. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -146,24 +147,19 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } alarms SEC(".maps");
 
-static __always_inline __u32 place_here(void)
+/* 0 if this CPU is not measured. */
+static __always_inline struct lane *lane_here(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
+	struct lane *lane = bpf_map_lookup_elem(&lanes, &cpu);
 
-	return cpu < CPUS ? places[cpu] : 0;
-}
-
-static __always_inline struct lane *lane_of(__u32 place)
-{
-	__u32 key = place - 1;
-
-	return place ? bpf_map_lookup_elem(&lanes, &key) : 0;
+	return lane && lane->place ? lane : 0;
 }
 
 /* The next record of a ring, which becomes visible with `publish`. */
-static __always_inline struct record *next_record(struct slot *slot, __u32 place, __u32 level)
+static __always_inline struct record *next_record(struct slot *slot)
 {
-	__u32 key = (place - 1) * room + offsets[level] + (slot->head & (depths[level] - 1));
+	__u32 key = slot->first + (slot->head & slot->mask);
 
 	return bpf_map_lookup_elem(&rings, &key);
 }
@@ -180,15 +176,15 @@ static __always_inline void publish(void *context, struct slot *slot, __u32 leve
 	barrier();
 	*(volatile __u64 *)&slot->head = slot->head + 1;
 #endif
-	if (!(slot->head & ((depths[level] >> 2) - 1)))
+	if (unlikely(!(slot->head & (slot->mask >> 2))))
 		bpf_perf_event_output(context, &alarms, BPF_F_CURRENT_CPU, &ring, sizeof(ring));
 }
 
-static __always_inline void write(void *context, struct slot *slot, __u32 place,
-				  __u32 level, __u64 id, __u64 start, __u64 end,
-				  __u64 detail)
+static __always_inline void write(void *context, struct lane *lane, __u32 level, __u64 id,
+				  __u64 start, __u64 end, __u64 detail)
 {
-	struct record *record = next_record(slot, place, level);
+	struct slot *slot = &lane->slots[level];
+	struct record *record = next_record(slot);
 
 	if (!record)
 		return;
@@ -199,8 +195,40 @@ static __always_inline void write(void *context, struct slot *slot, __u32 place,
 	publish(context, slot, level);
 }
 
-/* Whether the running task can be read directly (see `access`). */
-const volatile __u8 has_task = 0;
+/* Whether the kernel has the helper that returns the running task with its type (see `access`). */
+static __always_inline int has_task(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
+/* Whether the kernel reads the hypervisor's clock, and its run queues can be found. */
+static __always_inline int has_steal(void)
+{
+	return bpf_core_field_exists(struct rq, prev_steal_time_rq) &&
+	       bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	       bpf_core_field_exists(struct cfs_rq, rq);
+}
+
+/* The run queue of this CPU, which is that of the running task's group; 0 if it is not known. */
+static __always_inline struct rq *queue_of(struct task_struct *running)
+{
+	return has_steal() ? running->se.cfs_rq->rq : 0;
+}
+
+/* Since 6.2 an address can be read as what it is, without a call: to return from one takes 10 ns if
+ * the kernel guards its returns. */
+extern void *bpf_rdonly_cast(const void *address, __u32 type) __ksym __weak;
+
+static __always_inline struct rq *queue_here(struct lane *lane)
+{
+	if (!has_steal())
+		return 0;
+	if (!&bpf_rdonly_cast)
+		return has_task() ? queue_of(bpf_get_current_task_btf()) : 0;
+	if (unlikely(!lane->queue))
+		lane->queue = queue_of(bpf_get_current_task_btf());
+	return bpf_rdonly_cast(lane->queue, bpf_core_type_id_kernel(struct rq));
+}
 
 /* Reads the time that the hypervisor took from this CPU since boot. The scheduler reads the
  * hypervisor's clock whenever it updates its own (`update_rq_clock_task` in
@@ -208,27 +236,20 @@ const volatile __u8 has_task = 0;
  * the run queue. The difference to the value before becomes a record that begins at a
  * reading known to be earlier. Interrupts are disabled here, so that readings do not
  * interrupt each other. */
-static __always_inline void read_steal(void *context, struct lane *lane, __u32 place,
-				       __u64 now)
+static __always_inline void read_steal(void *context, struct lane *lane, struct rq *rq, __u64 now)
 {
 	struct slot *slot = &lane->slots[STEAL];
-	struct task_struct *task;
 	__u64 stolen, clock;
-	struct rq *rq;
 
-	if (!has_task || !bpf_core_field_exists(struct rq, prev_steal_time_rq) ||
-	    !bpf_core_field_exists(struct sched_entity, cfs_rq) ||
-	    !bpf_core_field_exists(struct cfs_rq, rq))
+	if (!has_steal() || !rq)
 		return;
-	task = bpf_get_current_task_btf();
-	rq = task->se.cfs_rq->rq;
 	/* In this order: another CPU may be writing the clock, and then the stolen time. */
 	stolen = *(volatile __u64 *)&rq->prev_steal_time_rq;
 	clock = *(volatile __u64 *)&rq->clock;
 	if (clock != lane->clock) {
 		lane->clock = clock;
-		if (stolen != slot->detail && slot->start)
-			write(context, slot, place, STEAL, 0, slot->start, now,
+		if (unlikely(stolen != slot->detail && slot->start))
+			write(context, lane, STEAL, 0, slot->start, now,
 			      stolen - slot->detail);
 		slot->detail = stolen;
 		slot->start = lane->looked;
@@ -236,8 +257,8 @@ static __always_inline void read_steal(void *context, struct lane *lane, __u32 p
 	lane->looked = now;
 }
 
-/* How the running task is read. Since 5.11 programs can read it directly, without a helper
- * (`bpf_get_current_task_btf`). Before, they get its address, and a helper copies each
+/* How the running task is read. Programs get it with its type, and can read it directly. Only at classic
+ * tracepoints before 5.11 (`bpf_get_current_task_btf`) they get its address, and a helper copies each
  * field. */
 enum access {
 	DIRECT,
@@ -287,40 +308,38 @@ static __always_inline int is_throttled(struct task_struct *leaving, enum access
 /* Records how long the queue of the measured thread is throttled, from a time when it `may_begin`. The
  * scheduler throttles a queue when a thread of it leaves the CPU, and unthrottles it in the interrupt of
  * the period's timer, or in one that another CPU sends (before 6.3 without one). */
-static __always_inline void read_quota(void *context, struct lane *lane, __u32 place, __u64 now,
+static __always_inline void read_quota(void *context, struct lane *lane, __u64 now,
 				       int may_begin)
 {
 	struct slot *slot = &lane->slots[QUOTA];
 	struct cfs_rq *limited = lane->limited;
 	int throttled = 0;
 
-	if (!has_quotas() || (!limited && !slot->start))
+	if (!has_quotas() || !unlikely(limited || slot->start))
 		return;
 	if (limited)
 		throttled = BPF_CORE_READ(limited, throttle_count);
 	if (throttled && !slot->start && may_begin) {
 		slot->start = now;
 	} else if (!throttled && slot->start) {
-		write(context, slot, place, QUOTA, 0, slot->start, now, 0);
+		write(context, lane, QUOTA, 0, slot->start, now, 0);
 		slot->start = 0;
 	}
 }
 
 /* The same at the end of an interrupt. It tells nothing about a thread that runs. */
-static __always_inline void read_quota_of_waiting(void *context, struct lane *lane, __u32 place,
-						  __u64 now)
+static __always_inline void read_quota_of_waiting(void *context, struct lane *lane, __u64 now)
 {
-	if (!has_quotas() || !lane->limited)
+	if (!has_quotas() || !unlikely(lane->limited))
 		return;
-	if (has_task && bpf_get_current_task_btf()->se.cfs_rq == lane->limited)
+	if (has_task() && bpf_get_current_task_btf()->se.cfs_rq == lane->limited)
 		return;
-	read_quota(context, lane, place, now, !throttles_threads());
+	read_quota(context, lane, now, !throttles_threads());
 }
 
 static __always_inline int begin(void *context, __u32 level)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct lane *lane = lane_here();
 	__u64 now;
 
 	if (!lane)
@@ -329,14 +348,13 @@ static __always_inline int begin(void *context, __u32 level)
 	lane->slots[level].detail = 0;
 	lane->slots[level].start = now;
 	if (level == VECTOR)
-		read_steal(context, lane, place, now);
+		read_steal(context, lane, queue_here(lane), now);
 	return 0;
 }
 
 static __always_inline int end(void *context, __u32 level, __u64 id)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct lane *lane = lane_here();
 	struct slot *slot;
 	__u64 start, now;
 
@@ -348,12 +366,12 @@ static __always_inline int end(void *context, __u32 level, __u64 id)
 	if (!start)
 		return 0;
 	now = bpf_ktime_get_ns();
-	write(context, slot, place, level, id, start, now, slot->detail);
+	write(context, lane, level, id, start, now, slot->detail);
 	if (level == VECTOR)
-		read_steal(context, lane, place, now);
+		read_steal(context, lane, queue_here(lane), now);
 	/* The timers of arm64 are devices. */
 	if (level == VECTOR || level == HANDLER)
-		read_quota_of_waiting(context, lane, place, now);
+		read_quota_of_waiting(context, lane, now);
 	return 0;
 }
 
@@ -397,7 +415,7 @@ int softirq_exit(struct bpf_raw_tracepoint_args *args)
 SEC("raw_tp/ipi_exit")
 int ipi_exit(struct bpf_raw_tracepoint_args *args)
 {
-	struct lane *lane = lane_of(place_here());
+	struct lane *lane = lane_here();
 
 	if (lane)
 		lane->slots[VECTOR].detail = args->args[0];
@@ -408,7 +426,7 @@ int ipi_exit(struct bpf_raw_tracepoint_args *args)
  * timer has a handler like a device. */
 static __always_inline struct slot *unnamed_timer(void)
 {
-	struct lane *lane = lane_of(place_here());
+	struct lane *lane = lane_here();
 	struct slot *slot;
 
 	if (!lane)
@@ -418,28 +436,27 @@ static __always_inline struct slot *unnamed_timer(void)
 }
 
 /* (hrtimer, now): the first timer's function names the interrupt. */
-SEC("raw_tp/hrtimer_expire_entry")
-int timer_expired(struct bpf_raw_tracepoint_args *args)
+SEC("tp_btf/hrtimer_expire_entry")
+int timer_expired(__u64 *args)
 {
-	struct hrtimer *timer = (void *)args->args[0];
+	struct hrtimer *timer = (void *)args[0];
 	struct slot *slot = unnamed_timer();
 
 	if (slot)
-		slot->detail = (__u64)BPF_CORE_READ(timer, function);
+		slot->detail = (__u64)timer->function;
 	return 0;
 }
 
 /* Without a begin event, but with a duration. */
 static __always_inline int end_of_nmi(void *context, __u64 handler, __u64 took)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct lane *lane = lane_here();
 	__u64 now;
 
 	if (!lane)
 		return 0;
 	now = bpf_ktime_get_ns();
-	write(context, &lane->slots[NMI], place, NMI, 0, now - took, now, handler);
+	write(context, lane, NMI, 0, now - took, now, handler);
 	return 0;
 }
 
@@ -450,6 +467,18 @@ int nmi(struct bpf_raw_tracepoint_args *args)
 	return end_of_nmi(args, args->args[0], args->args[1]);
 }
 
+/* A thread's name. Two loads take less time than a helper that copies. */
+static __always_inline void name_of(struct comm *comm, struct task_struct *task,
+				    enum access access)
+{
+	if (access == COPIED) {
+		BPF_CORE_READ_INTO(&comm->name, task, comm);
+	} else {
+		((__u64 *)comm->name)[0] = ((__u64 *)task->comm)[0];
+		((__u64 *)comm->name)[1] = ((__u64 *)task->comm)[1];
+	}
+}
+
 /* A spinner belongs to this process, and has the name spin/CPU. Other threads of this
  * process count like all others, and on a machine with one CPU they run there, too. */
 static __always_inline int is_spinners(const char *name)
@@ -458,31 +487,20 @@ static __always_inline int is_spinners(const char *name)
 	       name[4] == '/';
 }
 
-static __always_inline int will_spin(struct task_struct *next)
+static __always_inline int spins(struct lane *lane, struct task_struct *thread,
+				 enum access access)
 {
-	char name[8];
+	struct comm comm;
 
-	if (BPF_CORE_READ(next, tgid) != own_process)
+	if (RUNNING(access, thread, tgid) != lane->own)
 		return 0;
-	BPF_CORE_READ_INTO(&name, next, comm);
-	return is_spinners(name);
-}
-
-static __always_inline int spins(struct task_struct *running, enum access access)
-{
-	if (access == COPIED)
-		return will_spin(running);
-	return running->tgid == own_process && is_spinners(running->comm);
+	name_of(&comm, thread, access);
+	return is_spinners(comm.name);
 }
 
 /* A thread that measures: a spinner, or that of `latency` or `jitter`, which have these names. */
-static __always_inline int measures(struct task_struct *running, enum access access)
+static __always_inline int measures(const char *name)
 {
-	char name[8];
-
-	if (RUNNING(access, running, tgid) != own_process)
-		return 0;
-	BPF_CORE_READ_INTO(&name, running, comm);
 	return is_spinners(name) ||
 	       (name[0] == 'l' && name[1] == 'a' && name[2] == 't' && name[3] == 'e' &&
 		name[4] == '/') ||
@@ -490,88 +508,70 @@ static __always_inline int measures(struct task_struct *running, enum access acc
 		name[4] == 'e' && name[5] == 'r' && !name[6]);
 }
 
-/* Reads the quota of a measured thread that leaves the CPU, or of the one that did so last. */
-static __always_inline void read_quota_at_switch(void *context, struct lane *lane, __u32 place,
+/* Reads the quota of a thread that leaves the CPU, if its own counts, or of the one that did so last. */
+static __always_inline void read_quota_at_switch(void *context, struct lane *lane,
 						 struct task_struct *leaving, enum access access,
-						 __u64 mark, __u64 now)
+						 __u64 mark, int counts, __u64 now)
 {
 	int may_begin = !throttles_threads();
 
 	if (mark & DEAD) {
 		lane->limited = 0;
-	} else if (mark & OWN || measures(leaving, access)) {
+	} else if (mark & OWN || counts) {
 		lane->limited = limited_queue(leaving, access);
 		may_begin = is_throttled(leaving, access);
 	}
-	read_quota(context, lane, place, now, may_begin);
+	read_quota(context, lane, now, may_begin);
 }
 
 /* The running thread leaves the CPU to another, which may be a spinner. */
-static __always_inline int leave(void *context, struct lane *lane, __u32 place,
-				 struct task_struct *running, enum access access,
-				 int to_spinner, __u64 mark)
+static __always_inline int leave(void *context, struct lane *lane, struct task_struct *running,
+				 enum access access, int to_spinner, __u64 mark)
 {
 	struct slot *slot = &lane->slots[THREAD];
 	__u64 now = bpf_ktime_get_ns();
 	__u64 start = slot->start;
+	__u32 key, process = RUNNING(access, running, tgid);
+	int is_own = process == lane->own;
 	struct record *record;
-	struct comm *comm;
-	__u32 key, process;
+	struct comm name, *comm;
 
-	read_steal(context, lane, place, now);
-	read_quota_at_switch(context, lane, place, running, access, mark, now);
+	name_of(&name, running, access);
+	read_steal(context, lane, access == DIRECT ? queue_of(running) : 0, now);
+	read_quota_at_switch(context, lane, running, access, mark,
+			     is_own && measures(name.name), now);
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after the switch to it was not recognised then. */
-	if (!start || spins(running, access))
+	if (!start || (is_own && is_spinners(name.name)))
 		return 0;
-	record = next_record(slot, place, THREAD);
-	key = (place - 1) * depths[THREAD] + (slot->head & (depths[THREAD] - 1));
+	record = next_record(slot);
+	key = (lane->place - 1) * (slot->mask + 1) + (slot->head & slot->mask);
 	comm = bpf_map_lookup_elem(&comms, &key);
 	if (!record || !comm)
 		return 0;
 	record->start = start;
 	record->end = now;
-	process = RUNNING(access, running, tgid);
 	record->detail = (__u64)process << 32 | (__u32)RUNNING(access, running, prio);
-	if (process == own_process)
+	if (is_own)
 		mark |= SELF;
 	if (RUNNING(access, running, flags) & PF_KTHREAD)
 		mark |= KERNEL;
 	record->id = RUNNING(access, running, pid) | mark;
-	if (access == COPIED) {
-		BPF_CORE_READ_INTO(&comm->name, running, comm);
-	} else {
-#pragma unroll
-		for (int letter = 0; letter < COMM; letter++)
-			comm->name[letter] = running->comm[letter];
-	}
+	*comm = name;
 	publish(context, slot, THREAD);
 	return 0;
 }
 
 /* (preempted, previous, next) */
-SEC("raw_tp/sched_switch")
-int switched(struct bpf_raw_tracepoint_args *args)
+SEC("tp_btf/sched_switch")
+int switched(__u64 *args)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct task_struct *running = (void *)args[1], *next = (void *)args[2];
+	struct lane *lane = lane_here();
 
 	if (!lane)
 		return 0;
-	return leave(args, lane, place, bpf_get_current_task_btf(), DIRECT,
-		     will_spin((void *)args->args[2]), 0);
-}
-
-SEC("raw_tp/sched_switch")
-int switched_copied(struct bpf_raw_tracepoint_args *args)
-{
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
-
-	if (!lane)
-		return 0;
-	return leave(args, lane, place, (void *)bpf_get_current_task(), COPIED,
-		     will_spin((void *)args->args[2]), 0);
+	return leave(args, lane, running, DIRECT, spins(lane, next, DIRECT), 0);
 }
 
 /* (parent, child): also for a thread, whose process is known then. */
@@ -639,30 +639,29 @@ static __always_inline int leave_outside(struct task_struct *running, __u64 mark
 
 /* The same with marked threads, without spinners. Since 5.18 the last argument is the
  * previous task's state, 0 if it could have continued. */
-SEC("raw_tp/sched_switch")
-int switched_marked(struct bpf_raw_tracepoint_args *args)
+SEC("tp_btf/sched_switch")
+int switched_marked(__u64 *args)
 {
-	struct task_struct *running = bpf_get_current_task_btf();
+	struct task_struct *running = (void *)args[1];
 	__u32 process = running->tgid;
 	__u8 *child = bpf_map_lookup_elem(&children, &process);
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
+	struct lane *lane = lane_here();
 	__u64 marks = 0;
 
 	if (child)
-		marks = *child == PROGRAM ? marks_of(running, args->args[0], args->args[3]) :
+		marks = *child == PROGRAM ? marks_of(running, args[0], args[3]) :
 					    SELF;
 	if (!lane)
 		return leave_outside(running, marks);
-	return leave(args, lane, place, running, DIRECT, 0, marks);
+	return leave(args, lane, running, DIRECT, 0, marks);
 }
 
-/* Run once, by this process itself. */
+/* Run once, by this process itself. Returns its number. */
 SEC("raw_tp")
 int hello(struct bpf_raw_tracepoint_args *args)
 {
 	own_process = bpf_get_current_pid_tgid() >> 32;
-	return 0;
+	return own_process;
 }
 
 #include "classic.h"

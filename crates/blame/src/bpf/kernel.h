@@ -117,7 +117,7 @@ struct task_struct {
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	_Bool throttled; /* its cgroup's quota is used up (since 6.18) */
-	char comm[16];
+	char comm[16] __attribute__((aligned(8))); /* two loads, and not one per letter */
 };
 
 struct hrtimer {
@@ -138,6 +138,11 @@ struct bpf_raw_tracepoint_args {
 };
 
 #define BPF_F_CURRENT_CPU 0xffffffffULL
+
+/* The helpers that not all kernels have: include/uapi/linux/bpf.h. */
+enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158,
+};
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,

@@ -5,10 +5,14 @@
 //! Records that were overwritten before they were read count as lost: the record that is being
 //! written replaces the one a whole ring before it.
 
+use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
 
+use libbpf_rs::{MapCore as _, MapFlags};
 use recording::StoppedBy;
+use units::{Cpu, CpuSet};
 
+use crate::bpf::attached::failed;
 use crate::bpf::mapped::Mapped;
 use crate::bpf::object::Loaded;
 use crate::error::Error;
@@ -49,17 +53,23 @@ struct Slot {
     start: u64,
     detail: u64,
     head: u64,
+    first: u32,
+    mask: u32,
 }
 
 /// As in `events.bpf.c`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Lane {
-    slots: [Slot; RINGS],
+    place: u32,
+    own: u32,
     looked: u64,
     clock: u64,
-    spinner: u64,
     limited: u64,
+    slots: [Slot; RINGS],
+    spinner: u64,
+    queue: u64,
+    unused: [u64; 6],
 }
 
 /// As in `events.bpf.c`.
@@ -102,9 +112,46 @@ pub(crate) struct Comm {
     name: [u8; 16],
 }
 
+/// Gives each measured CPU its rings, before its programs are attached. Threads of the process `own`, a
+/// number of the kernel, are distinguished from others.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn begin_lanes(
+    loaded: &Loaded,
+    cpus: &CpuSet,
+    sizes: RingSizes,
+    own: u32,
+) -> Result<(), Error> {
+    let lanes = loaded.map("lanes")?;
+    let of_lane = u32::try_from(sizes.of_lane()).unwrap_or(u32::MAX);
+    for (place, cpu) in (1_u32..).zip(cpus.iter()) {
+        let number = u32::try_from(cpu.index()).unwrap_or(u32::MAX);
+        let mut lane = [0; size_of::<Lane>()];
+        let mut set = |offset: usize, value: u32| {
+            lane[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+        };
+        set(offset_of!(Lane, place), place);
+        set(offset_of!(Lane, own), own);
+        let first = (place - 1).saturating_mul(of_lane);
+        for (ring, (offset, depth)) in
+            sizes.offsets().into_iter().zip(sizes.depths()).enumerate()
+        {
+            let slot = offset_of!(Lane, slots) + ring * size_of::<Slot>();
+            set(slot + offset_of!(Slot, first), first.saturating_add(offset));
+            set(slot + offset_of!(Slot, mask), depth - 1);
+        }
+        lanes.update(&number.to_ne_bytes(), &lane, MapFlags::ANY).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// The rings of all lanes, and the read position of each.
 pub(crate) struct Rings {
+    /// By CPU.
     lanes: Mapped<Lane>,
+    /// The indices of the measured ones.
+    cpus: Vec<usize>,
     records: Mapped<Record>,
     comms: Mapped<Comm>,
     sizes: RingSizes,
@@ -115,19 +162,22 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// The rings of `cpus` lanes of that size.
+    /// The rings of these CPUs, of that size.
     pub(crate) fn new(
         loaded: &Loaded,
-        cpus: usize,
+        cpus: &CpuSet,
         sizes: RingSizes,
     ) -> Result<Self, Error> {
-        let lanes = Mapped::new(&loaded.map("lanes")?, cpus)?;
-        let records = Mapped::new(&loaded.map("rings")?, cpus * sizes.of_lane())?;
-        let names = cpus * sizes.depth(Level::Thread as usize);
+        let cpus: Vec<usize> = cpus.iter().map(Cpu::index).collect();
+        let count = cpus.len();
+        let lanes = cpus.last().map_or(0, |last| last + 1);
+        let lanes = Mapped::new(&loaded.map("lanes")?, lanes)?;
+        let records = Mapped::new(&loaded.map("rings")?, count * sizes.of_lane())?;
+        let names = count * sizes.depth(Level::Thread as usize);
         let comms = Mapped::new(&loaded.map("comms")?, names)?;
-        let read = vec![[0; RINGS]; cpus];
+        let read = vec![[0; RINGS]; count];
         let (amount, has_rest) = (Amount::All, false);
-        Ok(Self { lanes, records, comms, sizes, read, amount, has_rest })
+        Ok(Self { lanes, cpus, records, comms, sizes, read, amount, has_rest })
     }
 
     /// Sets how much the following calls read.
@@ -164,7 +214,7 @@ impl Rings {
 
     /// Whether the hypervisor's clock has ever counted on that CPU: if not, it may not exist.
     pub(crate) fn has_steal_clock(&self, lane: usize) -> bool {
-        self.lanes.read(lane).is_some_and(|lane| lane.slots[STEAL].detail > 0)
+        self.lane(lane).is_some_and(|lane| lane.slots[STEAL].detail > 0)
     }
 
     fn drain_ring<T>(
@@ -199,7 +249,11 @@ impl Rings {
     }
 
     fn head(&self, lane: usize, ring: usize) -> Option<u64> {
-        self.lanes.read(lane).map(|lane| lane.slots[ring].head)
+        self.lane(lane).map(|lane| lane.slots[ring].head)
+    }
+
+    fn lane(&self, lane: usize) -> Option<Lane> {
+        self.lanes.read(*self.cpus.get(lane)?)
     }
 
     fn record(&self, lane: usize, ring: usize, number: u64) -> Option<Record> {
@@ -233,7 +287,7 @@ mod tests {
     use facts::{Facts, Root};
     use units::{Cpu, CpuSet};
 
-    use super::{Comm, RINGS, Record, Slot};
+    use super::{Comm, Record, Slot};
     use crate::bpf::object::layout::check_layout;
     use crate::bpf::{OBJECT, Points, Programs};
     use crate::level::Level;
@@ -245,15 +299,26 @@ mod tests {
     /// Check that the structures are those of the BPF programs.
     #[test]
     fn layouts() {
-        check_layout!(OBJECT, "slot", Slot { start, detail, head });
+        check_layout!(OBJECT, "slot", Slot { start, detail, head, first, mask });
         check_layout!(
             OBJECT,
             "lane",
-            super::Lane { slots, looked, clock, spinner, limited }
+            super::Lane {
+                place,
+                own,
+                looked,
+                clock,
+                limited,
+                slots,
+                spinner,
+                queue,
+                unused
+            }
         );
         check_layout!(OBJECT, "record", Record { start, end, detail, id });
         check_layout!(OBJECT, "comm", Comm { name });
-        assert_eq!(size_of::<super::Lane>(), RINGS * size_of::<Slot>() + 32);
+        // The CPUs write to cache lines of their own.
+        assert_eq!(size_of::<super::Lane>(), 5 * 64);
     }
 
     /// Two threads yield that CPU to each other as fast as they can. They are real-time threads: on
