@@ -254,8 +254,8 @@ fn draw_table(
     .header(Row::new(heads))
     .row_highlight_style(selected)
     .block(Block::new().borders(Borders::TOP).title(for_terminal(&table.title)));
-    let mut shown =
-        TableState::new().with_selected(table.selected.map(|row| row - first));
+    let mut shown = TableState::new()
+        .with_selected(table.selected.and_then(|row| row.checked_sub(first)));
     frame.render_stateful_widget(widget, area, &mut shown);
     *state.offset_mut() = first;
 }
