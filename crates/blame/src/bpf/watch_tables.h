@@ -20,6 +20,8 @@
 #define RECENT 64
 #define RUNS 16
 #define KEEP_MAX 64
+/* ns by which the sums of a CPU may be ahead when they are read without its lock. */
+#define AHEAD 10000
 /* Of the histogram: steps of 1/32 of a power of two. */
 #define FINE 5
 #define BINS 1920

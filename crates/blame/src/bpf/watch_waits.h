@@ -391,23 +391,37 @@ static __always_inline __u64 part_of(struct thread *row, struct slot *slot, int 
 	return row->has_moved ? part + row->so_far[at] : part;
 }
 
+/* Whether the parts of a wait are its length, but for what a CPU's sums may be ahead by: if sums were read
+ * that did not belong together, the parts are not known. */
+static __always_inline int adds_up(struct thread *row, struct slot *slot, int is_here, __u64 length)
+{
+	__u64 sum = 0;
+	int at;
+
+#pragma unroll
+	for (at = 0; at < SUMS; at++)
+		sum += part_of(row, slot, is_here, at);
+	return sum <= length + AHEAD;
+}
+
 /* A waiting thread gets the CPU, whose sums are those until now. */
 static __always_inline void end_wait(struct thread *row, struct who who, struct slot *slot,
 				     __u32 cpu, __u64 now)
 {
 	__u64 length = now - row->begun;
-	int at, is_here = row->cpu == cpu;
+	int at, is_here = row->cpu == cpu, is_known = 0;
 	struct delay *delay;
 
 	if (row->is_throttled) {
 		row->parts[QUOTA] += length;
 	} else {
-		/* Its move was missed. */
-		if (!is_here)
+		is_known = adds_up(row, slot, is_here, length);
+		/* Its move was missed, if it is not here. */
+		if (!is_here || !is_known)
 			slot->unsure += 1;
 #pragma unroll
 		for (at = 0; at < SUMS; at++)
-			row->parts[at] += part_of(row, slot, is_here, at);
+			row->parts[at] += is_known ? part_of(row, slot, is_here, at) : 0;
 		if (slot->waiting)
 			slot->waiting -= 1;
 	}
@@ -424,7 +438,7 @@ static __always_inline void end_wait(struct thread *row, struct who who, struct 
 	delay->was_preempted = row->was_preempted;
 #pragma unroll
 	for (at = 0; at < SUMS; at++)
-		delay->parts[at] = row->is_throttled ? 0 : part_of(row, slot, is_here, at);
+		delay->parts[at] = is_known ? part_of(row, slot, is_here, at) : 0;
 	delay->parts[QUOTA] = row->is_throttled ? length : 0;
 	copy_runs(slot, delay, row->head);
 	write_delay(slot, delay, cpu);
