@@ -169,7 +169,8 @@ fn services_and_files() {
     assert_eq!(script["ended"]["code"], 3);
 }
 
-/// A program that fails: its name, the keys of its row, the reason, and the end of its output.
+/// A program that fails: its name, the keys of its row, the reason (or several, between bars), and the end of its
+/// output.
 const FAILURES: [(&str, &str, &str, &str); 9] = [
     ("crash", "", "was killed by signal 11", "to do: crash"),
     ("wait", "", "did not end in 0.3 s of guest time", "to do: wait; hint: --limit 10m"),
