@@ -13,7 +13,12 @@ const DRIFT_PPM: u64 = 200;
 
 /// `CLOCK_MONOTONIC`, which the programs read, too.
 pub(crate) fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
+    read(ClockId::Monotonic)
+}
+
+/// A clock of the kernel.
+pub(crate) fn read(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
     let part = |part: i64| u64::try_from(part).unwrap_or(0);
     Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
 }

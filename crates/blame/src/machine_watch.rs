@@ -11,13 +11,13 @@ mod traced;
 
 use facts::{CpuTimes, Facts, Root};
 use recording::{Body, Code, Doubt, Recording, Source, TopSample, TopSeries, TopSpec};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use units::{CpuSet, Nanos};
 
 use crate::bpf::attached;
 use crate::bpf::refusal::{self, Needs};
 use crate::bpf::top_programs::TopPrograms;
-use crate::clock::now;
+use crate::clock::{now, read};
 use crate::error::{Error, Kind};
 use crate::machine_watch::counted::Counted;
 use crate::machine_watch::samples::Samples;
@@ -168,9 +168,7 @@ fn times(root: &Root) -> Option<CpuTimes> {
 
 /// The CPU time of this process.
 fn own_time() -> Nanos {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let part = |part: i64| u64::try_from(part).unwrap_or(0);
-    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
+    read(ClockId::ProcessCPUTime)
 }
 
 #[cfg(test)]

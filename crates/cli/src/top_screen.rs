@@ -44,11 +44,11 @@ struct Shown {
     stop: Stop,
 }
 
-/// The selected row of each table, and the first row that is visible.
+/// The first row of each table that is visible.
 #[derive(Debug, Default)]
 struct States {
-    cpus: TableState,
-    sources: TableState,
+    cpus: usize,
+    sources: usize,
 }
 
 impl TopScreen {
@@ -217,16 +217,11 @@ fn draw(frame: &mut Frame<'_>, screen: &LiveScreen, states: &mut States) {
     draw_table(frame, sources, &screen.sources, &mut states.sources);
 }
 
-fn draw_table(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    table: &LiveTable,
-    state: &mut TableState,
-) {
+fn draw_table(frame: &mut Frame<'_>, area: Rect, table: &LiveTable, first: &mut usize) {
     // Of many rows, only those are made that are visible: below the title and the headings.
     let room = usize::from(area.height.saturating_sub(2));
-    let first = first_row(state.offset(), table, room);
-    let visible = table.rows.iter().skip(first).take(room);
+    *first = first_row(*first, table, room);
+    let visible = table.rows.iter().skip(*first).take(room);
     let rows: Vec<Vec<String>> =
         visible.map(|row| row.iter().map(|cell| for_terminal(cell)).collect()).collect();
     let alignment = |at: usize| match table.heads.get(at) {
@@ -255,9 +250,8 @@ fn draw_table(
     .row_highlight_style(selected)
     .block(Block::new().borders(Borders::TOP).title(for_terminal(&table.title)));
     let mut shown = TableState::new()
-        .with_selected(table.selected.and_then(|row| row.checked_sub(first)));
+        .with_selected(table.selected.and_then(|row| row.checked_sub(*first)));
     frame.render_stateful_widget(widget, area, &mut shown);
-    *state.offset_mut() = first;
 }
 
 /// The first visible row: that of before, unless the selected one would not be visible.

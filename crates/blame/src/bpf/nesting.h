@@ -23,18 +23,35 @@ struct nesting {
 	__u64 nested[LEVELS]; /* ns of other interrupts in it */
 };
 
-/* Returns whether no other interrupt is in progress. */
-static __always_inline int nest_begin(struct nesting *nesting, __u32 level, __u64 now)
+/* A version is odd while values change that another CPU, or the reader, takes together. */
+static __always_inline void begin_change(__u64 *version)
 {
+	*(volatile __u64 *)version = *version + 1;
+	barrier();
+}
+
+static __always_inline void end_change(__u64 *version)
+{
+	barrier();
+	*(volatile __u64 *)version = *version + 1;
+}
+
+/* Only the first interrupt in progress changes what is read with that version. */
+static __always_inline void nest_begin(struct nesting *nesting, __u64 *version, __u32 level,
+				       __u64 now)
+{
+	if (nesting->active) {
+		nesting->starts[level] = now;
+		nesting->nested[level] = 0;
+		nesting->active |= 1 << level;
+		return;
+	}
+	begin_change(version);
 	nesting->starts[level] = now;
 	nesting->nested[level] = 0;
-	if (nesting->active) {
-		nesting->active |= 1 << level;
-		return 0;
-	}
 	nesting->since = now;
 	nesting->active = 1 << level;
-	return 1;
+	end_change(version);
 }
 
 /* Whether the begin of an interrupt was seen. */

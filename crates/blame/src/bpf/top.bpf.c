@@ -101,18 +101,6 @@ static __always_inline struct slot *slot_of(__u32 cpu)
 	return bpf_map_lookup_elem(&slots, &cpu);
 }
 
-static __always_inline void begin_change(struct slot *slot)
-{
-	*(volatile __u64 *)&slot->version = slot->version + 1;
-	barrier();
-}
-
-static __always_inline void end_change(struct slot *slot)
-{
-	barrier();
-	*(volatile __u64 *)&slot->version = slot->version + 1;
-}
-
 static __always_inline void note(struct peak *peak, __u64 length)
 {
 	__u32 now = *(volatile __u32 *)&interval, at = now & 1;
@@ -238,10 +226,10 @@ static __always_inline void end_quota(struct slot *slot, __u64 now)
 {
 	if (!slot->quota_since || is_throttled(slot->quota_of))
 		return;
-	begin_change(slot);
+	begin_change(&slot->version);
 	slot->quota += now - slot->quota_since;
 	slot->quota_since = 0;
-	end_change(slot);
+	end_change(&slot->version);
 }
 
 /* (preempted, previous, next) */
@@ -263,7 +251,7 @@ int switched(__u64 *args)
 	if (is_known)
 		leave(slot, cpu, length, now);
 	group = slot->group;
-	begin_change(slot);
+	begin_change(&slot->version);
 	if (!is_known)
 		slot->unseen += length;
 	else if (group < GROUPS)
@@ -274,7 +262,7 @@ int switched(__u64 *args)
 	slot->interrupted = 0;
 	begin_quota(slot, previous, now);
 	enter(slot, next);
-	end_change(slot);
+	end_change(&slot->version);
 	add_wait(slot, next);
 	return 0;
 }
@@ -282,18 +270,9 @@ int switched(__u64 *args)
 static __always_inline int begins(__u32 level)
 {
 	struct slot *slot = slot_of(bpf_get_smp_processor_id());
-	__u64 now;
 
-	if (!slot)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (slot->nesting.active) {
-		nest_begin(&slot->nesting, level, now);
-		return 0;
-	}
-	begin_change(slot);
-	nest_begin(&slot->nesting, level, now);
-	end_change(slot);
+	if (slot)
+		nest_begin(&slot->nesting, &slot->version, level, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -319,11 +298,11 @@ static __always_inline int ends(__u32 level, __u32 id)
 	}
 	end_quota(slot, now);
 	note(&slot->interruptions, now - slot->nesting.since);
-	begin_change(slot);
+	begin_change(&slot->version);
 	slot->sums[INTERRUPTS] += now - slot->nesting.since;
 	slot->interrupted += now - slot->nesting.since;
 	slot->nesting.active = 0;
-	end_change(slot);
+	end_change(&slot->version);
 	return 0;
 }
 
@@ -338,13 +317,13 @@ int begin_here(struct bpf_raw_tracepoint_args *args)
 
 	if (!slot || slot->since)
 		return 0;
-	begin_change(slot);
+	begin_change(&slot->version);
 	enter(slot, current);
 	/* Interrupts until now are before it, also the one in which this program may run. */
 	slot->nesting.active = 0;
 	slot->interrupted = 0;
 	slot->since = bpf_ktime_get_ns();
-	end_change(slot);
+	end_change(&slot->version);
 	return 0;
 }
 

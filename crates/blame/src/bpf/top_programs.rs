@@ -204,8 +204,10 @@ impl TopPrograms {
         for ((cpu, slot), is_listed) in (0_u32..).zip(&slots).zip(is_listed) {
             if slot.since > 0 {
                 reading.cpus.push(slot.sums(cpu, ended, now));
-                let is_new = slot.tid > 0 && !is_listed;
-                reading.uses.extend(is_new.then(|| slot.first_run(cpu, now)));
+                if slot.tid > 0 && !is_listed {
+                    let (key, row) = slot.row(cpu);
+                    reading.uses.push(row.sums(key, Some(slot), ended, now));
+                }
             }
         }
         Ok(reading)
@@ -309,19 +311,21 @@ impl Slot {
         }
     }
 
-    /// The sums of the current thread, which has not run here before.
-    fn first_run(&self, cpu: u32, now: u64) -> UseSums {
+    /// The current thread, whose sums are those of a thread that has not run here before.
+    fn row(&self, cpu: u32) -> (Key, Row) {
         let key = Key { cpu, level: THREAD, id: self.tid, born: self.born };
-        UseSums {
-            key,
-            ns: self.current(now),
+        let row = Row {
+            ns: 0,
             count: 0,
-            longest: now.saturating_sub(self.since),
+            last: self.since,
+            peak: Peak::default(),
             process: self.process,
             prio: self.prio,
-            is_kernel: self.group as usize == KERNEL,
+            group: self.group,
+            spare: 0,
             name: self.name,
-        }
+        };
+        (key, row)
     }
 }
 

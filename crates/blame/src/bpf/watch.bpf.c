@@ -160,12 +160,12 @@ int switched(__u64 *args)
 	count_arrivals(slot);
 	row = end_run(slot, now);
 	since = slot->since;
-	begin_change(slot);
+	begin_change(&slot->version);
 	close_run(slot, now);
 	/* Only PREEMPT_RT switches during one, where it is a thread's work. */
 	slot->nesting.active = 0;
 	slot->group = group;
-	end_change(slot);
+	end_change(&slot->version);
 	slot->interruptions = 0;
 	if (since && (slot->runs.tid != from.tid || slot->runs.born != from.born))
 		row = miss(slot, row, from, previous, cpu, now, now - since);
@@ -309,18 +309,9 @@ int removed(__u64 *args)
 static __always_inline int begins(__u32 level)
 {
 	struct slot *slot = slot_here();
-	__u64 now;
 
-	if (!slot)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (slot->nesting.active) {
-		nest_begin(&slot->nesting, level, now);
-		return 0;
-	}
-	begin_change(slot);
-	nest_begin(&slot->nesting, level, now);
-	end_change(slot);
+	if (slot)
+		nest_begin(&slot->nesting, &slot->version, level, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -404,12 +395,12 @@ static __always_inline int ends(__u32 level, __u32 id)
 	begin = slot->nesting.since;
 	if (slot->is_watched)
 		resume(slot, cpu, begin, now, level, id);
-	begin_change(slot);
+	begin_change(&slot->version);
 	slot->sums[INTERRUPTS] += now - begin;
 	slot->interrupted += now - begin;
 	slot->interruptions += 1;
 	slot->nesting.active = 0;
-	end_change(slot);
+	end_change(&slot->version);
 	return 0;
 }
 

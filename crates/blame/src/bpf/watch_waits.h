@@ -87,18 +87,6 @@ static __always_inline void name_of(char *name, struct task_struct *task)
 	((__u64 *)name)[1] = ((__u64 *)task->comm)[1];
 }
 
-static __always_inline void begin_change(struct slot *slot)
-{
-	*(volatile __u64 *)&slot->version = slot->version + 1;
-	barrier();
-}
-
-static __always_inline void end_change(struct slot *slot)
-{
-	barrier();
-	*(volatile __u64 *)&slot->version = slot->version + 1;
-}
-
 /* How long each group had the CPU until now. */
 static __always_inline void read_sums(struct slot *slot, __u64 now, __u64 *sums)
 {
