@@ -9,10 +9,10 @@ mod counted;
 mod samples;
 mod traced;
 
-use facts::{CpuTimes, Facts, Root};
+use facts::{Facts, Root};
 use recording::{Body, Code, Doubt, Recording, Source, TopSample, TopSeries, TopSpec};
 use rustix::time::ClockId;
-use units::{CpuSet, Nanos};
+use units::Nanos;
 
 use crate::bpf::attached;
 use crate::bpf::refusal::{self, Needs};
@@ -21,13 +21,11 @@ use crate::clock::{now, read};
 use crate::error::{Error, Kind};
 use crate::machine_watch::counted::Counted;
 use crate::machine_watch::samples::Samples;
-use crate::machine_watch::traced::Traced;
+use crate::machine_watch::traced::{Traced, online};
 
 /// The programs' requirements.
 const NEEDS: Needs =
     Needs { version: (5, 11), why: "programs can read the current thread" };
-/// The CPUs that can run threads now (`sysfs-devices-system-cpu`).
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Watches all CPUs, from `start` until `end`.
 pub struct MachineWatch {
@@ -36,8 +34,6 @@ pub struct MachineWatch {
     began_ns: Nanos,
     /// When the current interval began, on `CLOCK_MONOTONIC`, and the CPU time of this process then.
     since: (Nanos, Nanos),
-    /// The hypervisor's clock then, if there is one.
-    times: Option<CpuTimes>,
     source: Sums,
     doubts: Vec<Doubt>,
     samples: Samples,
@@ -59,12 +55,13 @@ impl MachineWatch {
     pub fn start(spec: &TopSpec, facts: &Facts) -> Result<Self, Error> {
         let root = Root::live();
         let online = online(&root)?;
+        let has_steal = facts.virt.steal_clock.get().is_some_and(|&exported| exported);
         let begun = refusal::explained(facts, NEEDS, || TopPrograms::begin(&online));
         let (source, doubts) = match begun {
             Ok(programs) => {
                 let doubts = attached::without_tracepoints(programs.missing());
                 (
-                    Sums::Traced(Box::new(Traced::new(programs)?)),
+                    Sums::Traced(Box::new(Traced::new(programs, &root, has_steal)?)),
                     doubts.into_iter().collect(),
                 )
             }
@@ -72,19 +69,16 @@ impl MachineWatch {
                 let text =
                     format!("only counters of /proc are read: {}", units::chain(&why));
                 let doubt = Doubt::new(Code::Untraced, text);
-                (Sums::Counted(Box::new(Counted::begin(&root)?)), vec![doubt])
+                (Sums::Counted(Box::new(Counted::begin(&root, has_steal)?)), vec![doubt])
             }
             Err(other) => return Err(other),
         };
-        let has_steal = facts.virt.steal_clock.get().is_some_and(|&exported| exported);
-        let times = has_steal.then(|| times(&root)).flatten();
         let began_ns = now();
         Ok(Self {
             spec: spec.clone(),
             facts: facts.clone(),
             began_ns,
             since: (began_ns, own_time()),
-            times,
             source,
             doubts,
             samples: Samples::default(),
@@ -97,19 +91,10 @@ impl MachineWatch {
     /// `Kind::System`: the sums cannot be read.
     pub fn sample(&mut self) -> Result<&TopSample, Error> {
         let root = Root::live();
-        let online = online(&root)?;
-        let (mut cpus, uses) = match &mut self.source {
-            Sums::Traced(traced) => traced.interval(&root, &online)?,
+        let (cpus, uses) = match &mut self.source {
+            Sums::Traced(traced) => traced.interval(&root)?,
             Sums::Counted(counted) => counted.interval(&root)?,
         };
-        if let Some(before) = self.times.take() {
-            let after = times(&root);
-            for cpu in &mut cpus {
-                let time = after.as_ref().and_then(|after| after.since(&before, cpu.cpu));
-                cpu.steal_ns = time.map(|time| time.steal);
-            }
-            self.times = after;
-        }
         let (now, own) = (now(), own_time());
         let (since, own_before) = std::mem::replace(&mut self.since, (now, own));
         Ok(self.samples.push(TopSample {
@@ -154,16 +139,6 @@ fn of_unseen(unseen: Nanos, whole: Nanos) -> Option<Doubt> {
         "some context switches were not traced: {ms} ms of the CPUs' time are missing"
     );
     (unseen.get() > whole.get() / 1000).then(|| Doubt::new(Code::EventsLost, text))
-}
-
-fn online(root: &Root) -> Result<CpuSet, Error> {
-    let failed = |why: String| Error::new(Kind::System, format!("{ONLINE}: {why}"));
-    let text = root.text(ONLINE).map_err(|why| failed(why.to_string()))?;
-    text.trim().parse().map_err(|why: units::CpuListError| failed(why.to_string()))
-}
-
-fn times(root: &Root) -> Option<CpuTimes> {
-    CpuTimes::parse(&root.text(CpuTimes::FILE).ok()?, CpuTimes::FILE).ok()
 }
 
 /// The CPU time of this process.

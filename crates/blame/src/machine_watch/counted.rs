@@ -23,6 +23,8 @@ type Key = (u32, u64);
 
 /// The last reading.
 pub(crate) struct Counted {
+    /// Whether the hypervisor's clock is exported.
+    has_steal: bool,
     times: CpuTimes,
     interrupts: Option<Interrupts>,
     processes: HashMap<Key, u64>,
@@ -39,9 +41,10 @@ struct Process {
 
 impl Counted {
     /// Begins the first interval.
-    pub(crate) fn begin(root: &Root) -> Result<Self, Error> {
+    pub(crate) fn begin(root: &Root, has_steal: bool) -> Result<Self, Error> {
         let processes = processes(root).into_iter();
         Ok(Self {
+            has_steal,
             times: times(root)?,
             interrupts: interrupts(root),
             processes: processes.map(|one| (one.key, one.steps)).collect(),
@@ -67,7 +70,7 @@ impl Counted {
                 kernel_ns: None,
                 interrupts_ns: time.interrupts,
                 interruption_ns_max: None,
-                steal_ns: None,
+                steal_ns: self.has_steal.then_some(time.steal),
                 quota_ns: None,
                 wait_ns: None,
                 waits: None,

@@ -4,15 +4,17 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use facts::Root;
+use facts::{CpuTimes, Root};
 use recording::{Culprit, CulpritKind, Thread, ThreadOwner, TopCpu, TopUse};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::bpf::top_programs::{CpuSums, Key, Reading, TopPrograms, UseSums};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::names::of_sums::{Named, interrupt_record, run_record};
 use crate::records::{Record, text_of};
 
+/// The CPUs that can run threads now (`sysfs-devices-system-cpu`).
+const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// The threads of an interval that are listed alone.
 const ALONE: usize = 64;
 /// The threads of which the program and the unit are read in an interval: each takes some microseconds.
@@ -23,6 +25,8 @@ const NAMES_MAX: usize = 16384;
 /// The programs, and what was read last.
 pub(crate) struct Traced {
     programs: TopPrograms,
+    /// The hypervisor's clock, if there is one.
+    times: Option<CpuTimes>,
     cpus: HashMap<u32, CpuSums>,
     uses: HashMap<Key, UseSums>,
     names: HashMap<Key, (UseSums, Culprit)>,
@@ -30,10 +34,15 @@ pub(crate) struct Traced {
 
 impl Traced {
     /// Begins the first interval.
-    pub(crate) fn new(mut programs: TopPrograms) -> Result<Self, Error> {
+    pub(crate) fn new(
+        mut programs: TopPrograms,
+        root: &Root,
+        has_steal: bool,
+    ) -> Result<Self, Error> {
         let first = programs.read()?;
         Ok(Self {
             programs,
+            times: has_steal.then(|| times(root)).flatten(),
             cpus: first.cpus.into_iter().map(|one| (one.cpu, one)).collect(),
             uses: first.uses.into_iter().map(|one| (one.key, one)).collect(),
             names: HashMap::new(),
@@ -44,8 +53,8 @@ impl Traced {
     pub(crate) fn interval(
         &mut self,
         root: &Root,
-        online: &CpuSet,
     ) -> Result<(Vec<TopCpu>, Vec<TopUse>), Error> {
+        let online = online(root)?;
         let Reading { cpus, uses } = self.programs.read()?;
         let grown = self.grown(uses);
         self.learn_names(root, &grown);
@@ -58,6 +67,14 @@ impl Traced {
             all.push(cpu);
         }
         self.cpus = cpus.into_iter().map(|one| (one.cpu, one)).collect();
+        if let Some(before) = self.times.take() {
+            self.times = times(root);
+            for cpu in &mut all {
+                let after = self.times.as_ref();
+                let time = after.and_then(|after| after.since(&before, cpu.cpu));
+                cpu.steal_ns = time.map(|time| time.steal);
+            }
+        }
         Ok((all, self.named(&grown)))
     }
 
@@ -222,4 +239,15 @@ fn difference(now: &CpuSums, before: &CpuSums) -> TopCpu {
         waits: wait(|(_, waits, _)| waits),
         wait_ns_max: now.wait.map(|(.., longest)| Nanos::from_nanos(longest)),
     }
+}
+
+/// The CPUs that can run threads now.
+pub(crate) fn online(root: &Root) -> Result<CpuSet, Error> {
+    let failed = |why: String| Error::new(Kind::System, format!("{ONLINE}: {why}"));
+    let text = root.text(ONLINE).map_err(|why| failed(why.to_string()))?;
+    text.trim().parse().map_err(|why: units::CpuListError| failed(why.to_string()))
+}
+
+fn times(root: &Root) -> Option<CpuTimes> {
+    CpuTimes::parse(&root.text(CpuTimes::FILE).ok()?, CpuTimes::FILE).ok()
 }
