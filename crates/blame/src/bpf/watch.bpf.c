@@ -6,8 +6,8 @@
  * how many watched threads wait there. A wait is the difference of these sums at its end and at its
  * begin, so that its parts add up to it. A slot is written to with its CPU's run queue locked
  * (wake-ups, switches), by that CPU itself (interrupts), or atomically (`arrived`, `inside`,
- * `outside`). A thread that is moved to another CPU while it waits reads that one's sums without a
- * lock: `version` shows whether they changed meanwhile. A thread's row is written to by one of these
+ * `outside`). Another CPU's sums are read for a thread that is woken or moved, without its interrupts
+ * being disabled, or its queue locked: `version` shows whether they changed meanwhile. A thread's row is written to by one of these
  * at a time; its place among the rows is taken atomically.
  *
  * What costs most at a switch is the entry of the programs, to read the clock, and each helper or hash
@@ -204,7 +204,7 @@ static __always_inline int wakes(struct task_struct *task)
 	begin_wait(row, slot, cpu, now);
 	/* Another CPU's interrupts change its sums without the lock. If it is this CPU whose change was
 	 * interrupted, its last values differ by the time of that change only. */
-	read_unlocked(slot, now, row->before);
+	row->is_misread = !read_unlocked(slot, now, row->before);
 	count_arrivals(slot);
 	charge(slot, now);
 	slot->waiting += 1;
@@ -248,7 +248,8 @@ int moved(__u64 *args)
 	if (row->state != WAITS || row->is_throttled || !old || from == to)
 		return 0;
 	now = bpf_ktime_get_ns();
-	read_sums(old, now, sums);
+	if (!read_unlocked(old, now, sums))
+		row->is_misread = 1;
 #pragma unroll
 	for (at = 0; at < SUMS; at++)
 		row->so_far[at] = (row->has_moved ? row->so_far[at] : 0) +
@@ -259,7 +260,7 @@ int moved(__u64 *args)
 	if (old->waiting)
 		old->waiting -= 1;
 	if (!read_unlocked(slot, now, sums))
-		__sync_fetch_and_add(&slot->unsure, 1);
+		row->is_misread = 1;
 	__builtin_memcpy(row->before, sums, sizeof(sums));
 	__sync_fetch_and_add(&slot->arrived, 1);
 	row->since = now;

@@ -70,6 +70,8 @@ pub(crate) struct Lost {
     pub(crate) takers: u64,
     pub(crate) delays: u64,
     pub(crate) unsure: u64,
+    /// The time of these waits, in nanoseconds.
+    pub(crate) unknown: u64,
     /// Nanoseconds in which a thread may have run other than the known one.
     pub(crate) unseen: u64,
 }
@@ -189,6 +191,7 @@ impl WatchPrograms {
             takers: sum(|slot| slot.lost_takers),
             delays: sum(|slot| slot.lost_delays),
             unsure: sum(|slot| slot.unsure),
+            unknown: sum(|slot| slot.unknown),
             unseen: sum(|slot| slot.unseen),
         };
         let mut takers: Vec<_> = elements(&loaded.map("takers")?)?;

@@ -85,9 +85,10 @@ struct slot {
 	__u64 lost_threads; /* events of threads for which there was no room */
 	__u64 lost_takers; /* ns of threads for which there was no room */
 	__u64 lost_delays; /* that were not written */
-	__u64 unsure; /* moves during which the other CPU's sums changed */
+	__u64 unsure; /* waits whose parts are not known */
+	__u64 unknown; /* ns of them */
 	__u64 unseen; /* ns before switches to threads that were not traced */
-	__u64 spare[7];
+	__u64 spare[6];
 	struct run recent[RECENT];
 };
 
@@ -101,11 +102,13 @@ enum state {
 /* A watched thread, in whole cache lines; what each switch changes comes first. */
 struct thread {
 	struct who who; /* TID 0: free */
-	__u32 cpu;
+	__u16 cpu;
 	__u8 state;
 	__u8 was_preempted; /* before the current wait */
 	__u8 is_throttled;
 	__u8 has_moved; /* during the current wait */
+	__u8 is_misread; /* a CPU's sums changed while they were read for it */
+	__u8 unused;
 	__u64 since; /* of the current state, on the current CPU */
 	__u64 begun; /* the current wait */
 	__u64 run; /* ns on a CPU, interrupts included */

@@ -13,6 +13,8 @@ const FINE: u32 = 5;
 /// `enum group`.
 pub(crate) const WATCHED: u32 = 1;
 const QUOTA: usize = 6;
+/// By how many nanoseconds sums may be ahead.
+const AHEAD: u64 = 10_000;
 /// `enum state`.
 const WAITS: u8 = 2;
 
@@ -21,11 +23,13 @@ const WAITS: u8 = 2;
 #[repr(C)]
 pub(crate) struct Thread {
     pub(crate) who: ThreadKey,
-    cpu: u32,
+    cpu: u16,
     state: u8,
     was_preempted: u8,
     is_throttled: u8,
     has_moved: u8,
+    is_misread: u8,
+    unused: u8,
     since: u64,
     begun: u64,
     pub(crate) run: u64,
@@ -150,8 +154,9 @@ pub(crate) struct Slot {
     pub(crate) lost_takers: u64,
     pub(crate) lost_delays: u64,
     pub(crate) unsure: u64,
+    pub(crate) unknown: u64,
     pub(crate) unseen: u64,
-    spare: [u64; 7],
+    spare: [u64; 6],
     recent: [Run; RECENT],
 }
 
@@ -191,7 +196,7 @@ impl Thread {
 
     /// Adds a wait that has not ended, until the end of its CPU's sums.
     pub(crate) fn end_wait(&mut self, slots: &[Slot]) {
-        let slot = usize::try_from(self.cpu).ok().and_then(|cpu| slots.get(cpu));
+        let slot = slots.get(usize::from(self.cpu));
         let Some(slot) = slot.filter(|_| self.state == WAITS) else { return };
         let length = slot.since.saturating_sub(self.begun);
         self.wait += length;
@@ -201,10 +206,12 @@ impl Thread {
             self.parts[QUOTA] += length;
             return;
         }
-        let elsewhere = if self.has_moved == 0 { [0; SUMS] } else { self.so_far };
-        for (at, elsewhere) in elsewhere.into_iter().enumerate() {
-            let here = slot.sums[at].saturating_sub(self.before[at]);
-            self.parts[at] += elsewhere + here;
+        let mut parts = if self.has_moved == 0 { [0; SUMS] } else { self.so_far };
+        for (at, part) in parts.iter_mut().enumerate() {
+            *part += slot.sums[at].saturating_sub(self.before[at]);
+        }
+        if self.is_misread == 0 && parts.iter().sum::<u64>() <= length + AHEAD {
+            self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
     }
 }
@@ -241,6 +248,8 @@ mod tests {
                 was_preempted,
                 is_throttled,
                 has_moved,
+                is_misread,
+                unused,
                 since,
                 begun,
                 run,
@@ -341,6 +350,7 @@ mod tests {
                 lost_takers,
                 lost_delays,
                 unsure,
+                unknown,
                 unseen,
                 spare,
                 recent

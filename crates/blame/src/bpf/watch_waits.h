@@ -249,7 +249,7 @@ static __always_inline void count_arrivals(struct slot *slot)
 static __always_inline void begin_wait(struct thread *row, struct slot *slot, __u32 cpu, __u64 now)
 {
 	row->state = WAITS;
-	row->has_moved = 0;
+	row->has_moved = row->is_misread = 0;
 	row->since = row->begun = now;
 	row->cpu = cpu;
 	row->head = slot->head;
@@ -379,8 +379,9 @@ static __always_inline __u64 part_of(struct thread *row, struct slot *slot, int 
 	return row->has_moved ? part + row->so_far[at] : part;
 }
 
-/* Whether the parts of a wait are its length, but for what a CPU's sums may be ahead by: if sums were read
- * that did not belong together, the parts are not known. */
+/* Whether the parts of a wait are its length, but for what a CPU's sums may be ahead by. They are not known
+ * if sums did not belong together: a virtual CPU that its host interrupts in the middle of a change leaves
+ * its sums so for as long as that takes. */
 static __always_inline int adds_up(struct thread *row, struct slot *slot, int is_here, __u64 length)
 {
 	__u64 sum = 0;
@@ -389,7 +390,7 @@ static __always_inline int adds_up(struct thread *row, struct slot *slot, int is
 #pragma unroll
 	for (at = 0; at < SUMS; at++)
 		sum += part_of(row, slot, is_here, at);
-	return sum <= length + AHEAD;
+	return !row->is_misread && sum <= length + AHEAD;
 }
 
 /* A waiting thread gets the CPU, whose sums are those until now. */
@@ -405,8 +406,10 @@ static __always_inline void end_wait(struct thread *row, struct who who, struct 
 	} else {
 		is_known = adds_up(row, slot, is_here, length);
 		/* Its move was missed, if it is not here. */
-		if (!is_here || !is_known)
+		if (!is_here || !is_known) {
 			slot->unsure += 1;
+			slot->unknown += length;
+		}
 #pragma unroll
 		for (at = 0; at < SUMS; at++)
 			row->parts[at] += is_known ? part_of(row, slot, is_here, at) : 0;

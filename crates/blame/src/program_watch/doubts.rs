@@ -8,7 +8,24 @@ use crate::bpf::watch_programs::{Lost, Sums};
 /// All doubts.
 pub(crate) fn of(sums: &Sums) -> Vec<Doubt> {
     let missing = attached::without_tracepoints(&sums.missing);
-    of_lost(&sums.lost).into_iter().chain(unseen(sums)).chain(missing).collect()
+    let lost = of_lost(&sums.lost).into_iter();
+    lost.chain(unknown(sums)).chain(unseen(sums)).chain(missing).collect()
+}
+
+/// A doubt about waits whose parts are not known, if they are more than a tenth of a percent of all waiting
+/// time: single ones are unknown time in the report.
+fn unknown(sums: &Sums) -> Option<Doubt> {
+    let Lost { unsure, unknown, .. } = sums.lost;
+    let lengths = sums.lengths.iter().map(|(ns, count)| ns.saturating_mul(*count));
+    let whole = lengths.fold(0, u64::saturating_add);
+    (unknown > whole / 1000).then(|| {
+        let ms = unknown.div_ceil(1_000_000);
+        let text = format!(
+            "what had the CPU is not known for {unsure} waits of {ms} ms: the sums of a CPU changed \
+             while they were read"
+        );
+        Doubt::new(Code::EventsLost, text)
+    })
 }
 
 /// A doubt about switches that the kernel did not trace, if they are more than a tenth of a percent of the
@@ -29,7 +46,7 @@ fn unseen(sums: &Sums) -> Option<Doubt> {
 
 /// What the tables had no room for.
 fn of_lost(lost: &Lost) -> Vec<Doubt> {
-    let Lost { threads, takers, delays, unsure, unseen: _ } = *lost;
+    let Lost { threads, takers, delays, unsure: _, unknown: _, unseen: _ } = *lost;
     let taken = takers / 1_000_000;
     let lost = [
         (threads, format!("too many threads: {threads} events of some are missing")),
@@ -40,12 +57,6 @@ fn of_lost(lost: &Lost) -> Vec<Doubt> {
             ),
         ),
         (delays, format!("{delays} delays were not reported when they happened")),
-        (
-            unsure,
-            format!(
-                "what had the CPU is not certain for {unsure} waits of moved threads"
-            ),
-        ),
     ];
     let lost = lost.into_iter().filter(|(count, _)| *count > 0);
     lost.map(|(_, text)| Doubt::new(Code::EventsLost, text)).collect()

@@ -64,8 +64,7 @@ pub struct WatchLost {
     pub taken_ns: Nanos,
     /// Delays that were not reported when they happened.
     pub delays: u64,
-    /// Waits of which the parts are not certain, as the thread was moved to another CPU whose sums
-    /// changed at the same time.
+    /// Waits of which the parts are not known, as a CPU's sums changed while they were read.
     pub unsure: u64,
     /// The time before switches of which the previous one was not traced: a thread may have run other
     /// than the last known one.
