@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod absence;
+mod configuration;
 mod error;
 mod fact;
 mod format;
@@ -61,6 +62,7 @@ pub use group::preempt::{Chosen, Model, Preempt};
 pub use group::pressure::Pressure;
 pub use group::sched::Sched;
 pub use group::security::Security;
+pub use group::settings::Settings;
 pub use group::tick::{Tick, TickMode};
 pub use group::tracing::Tracing;
 pub use group::virt::Virt;
@@ -136,6 +138,8 @@ facts! {
     tracing: Tracing,
     /// Boot parameters.
     boot: Boot,
+    /// Settings by name.
+    settings: Settings,
 }
 
 impl Facts {

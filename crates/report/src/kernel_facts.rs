@@ -73,6 +73,7 @@ fn title(group: &'static str) -> &'static str {
         "security" => "Privileges of this process",
         "tracing" => "Tracing",
         "boot" => "Boot parameters",
+        "settings" => "Settings",
         other => other,
     }
 }

@@ -19,6 +19,8 @@ use crate::sources::Sources;
 const IRQS: &str = "/proc/irq";
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 const FIXED: &str = "/proc/irq/*/smp_affinity_list (permissions)";
+/// The configuration of irqbalance: Debian's, Red Hat's, SUSE's.
+const BALANCER: [&str; 2] = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
 const VERSION: &str = "/proc/version";
 const FORCED_THREADING: &str = "IRQ_FORCED_THREADING";
 
@@ -33,6 +35,9 @@ group! {
         threaded: bool,
         /// Interrupts whose affinity cannot be changed.
         fixed: Vec<u32>,
+        /// The CPUs to which irqbalance moves no interrupt, by its configuration. Isolated and `nohz_full` CPUs are
+        /// left alone besides, unless others are named.
+        banned: CpuSet,
     }
 }
 
@@ -43,6 +48,7 @@ impl Irq {
             default_affinity: Fact::of(sources.mask(DEFAULT_AFFINITY), DEFAULT_AFFINITY),
             threaded: threaded(sources),
             fixed: Fact::of(fixed(sources), FIXED),
+            banned: banned(sources),
         }
     }
 }
@@ -86,6 +92,36 @@ fn fixed(sources: &Sources) -> Result<Vec<u32>, Unknown> {
     Ok(fixed)
 }
 
+/// From `IRQBALANCE_BANNED_CPULIST=` (since irqbalance 1.8), else from the mask `IRQBALANCE_BANNED_CPUS=`.
+fn banned(sources: &Sources) -> Fact<CpuSet> {
+    let files = BALANCER.iter().map(|file| (*file, sources.root.text(file)));
+    let Some((file, text)) =
+        files.into_iter().find_map(|(file, text)| Some((file, text.ok()?)))
+    else {
+        let text = "irqbalance has no configuration here";
+        return Fact::unknown(Unknown::new(Why::Absent, text), BALANCER[0]);
+    };
+    let value = |name: &str| {
+        let lines = text.lines().map(str::trim);
+        let value = lines
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+            .next_back()?;
+        Some(value.trim_matches(['"', '\'']).trim().to_owned())
+            .filter(|value| !value.is_empty())
+    };
+    let garbage = |value: &str| Unknown::garbage(file, 1, value, "CPUs");
+    let cpus = match (value("IRQBALANCE_BANNED_CPULIST"), value("IRQBALANCE_BANNED_CPUS"))
+    {
+        (Some(list), _) => list.parse().map_err(|_| garbage(&list)),
+        (None, Some(mask)) => CpuSet::from_mask(&mask).map_err(|_| garbage(&mask)),
+        (None, None) => {
+            let text = "the configuration of irqbalance bans no CPU";
+            Err(Unknown::new(Why::NotApplicable, text))
+        }
+    };
+    Fact::of(cpus, file)
+}
+
 fn threaded(sources: &Sources) -> Fact<bool> {
     if sources.root.text(VERSION).is_ok_and(|text| kernel::says_rt(&text)) {
         return Fact::known(true, VERSION);
@@ -113,6 +149,18 @@ mod tests {
     fn read(files: &[(&str, &str)]) -> Irq {
         let files: Vec<_> = [RELEASE].iter().chain(files).copied().collect();
         Irq::read(&tree(&files).sources())
+    }
+
+    /// Check banned CPUs as a list and as a mask, and their absence.
+    #[test]
+    fn banned_by_irqbalance() {
+        let of = |text: &str| {
+            read(&[(BALANCER[0], text)]).banned.get().map(ToString::to_string)
+        };
+        assert_eq!(of("#\nIRQBALANCE_BANNED_CPULIST=\"2-3\"\n").unwrap(), "2,3");
+        assert_eq!(of("IRQBALANCE_BANNED_CPUS=c\nOPTIONS=\n").unwrap(), "2,3");
+        assert_eq!(of("IRQBALANCE_BANNED_CPUS=\n"), None);
+        assert!(read(&[]).banned.get().is_none());
     }
 
     /// Check that interrupts without a write permission are those that are fixed, that their absence

@@ -62,7 +62,12 @@ impl Manifest {
 #[derive(Debug)]
 enum Base {
     Live,
-    Tree { tree: Tree, manifest: Manifest },
+    Tree {
+        tree: Tree,
+        manifest: Manifest,
+    },
+    /// Files in memory, by path.
+    Files(BTreeMap<String, Vec<u8>>),
 }
 
 /// The root of the files, with a cache of all files that were read.
@@ -101,6 +106,11 @@ impl Root {
         let manifest = Manifest::read(&tree)
             .map_err(|why| Error::new(Kind::Tree, &dir.join(MANIFEST), why))?;
         Ok(Self::of(Base::Tree { tree, manifest }))
+    }
+
+    /// A machine of which only these files are known, by their paths.
+    pub fn files(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        Self::of(Base::Files(files.into_iter().collect()))
     }
 
     /// Whether this is the live machine.
@@ -193,6 +203,8 @@ impl Root {
         let found = match &self.base {
             Base::Live => fs::symlink_metadata(path).map(drop),
             Base::Tree { tree, .. } => tree.has(path),
+            Base::Files(files) if files.contains_key(path) => Ok(()),
+            Base::Files(_) => Err(ErrorKind::NotFound.into()),
         };
         let found = found.map(|()| Vec::new()).map_err(|why| self.reason(path, &why));
         self.cache.borrow_mut().entry(path.to_owned()).or_insert_with(|| found.clone());
@@ -224,6 +236,10 @@ impl Root {
                 })?;
                 Ok(recorded.contains(path))
             }
+            Base::Files(_) => {
+                let text = "only the contents of files are given";
+                Err(Unknown::new(Why::NotRecorded, text))
+            }
         }
     }
 
@@ -235,6 +251,7 @@ impl Root {
         let names = match &self.base {
             Base::Live => names(path),
             Base::Tree { tree, .. } => tree.list(path),
+            Base::Files(_) => Err(ErrorKind::NotFound.into()),
         };
         let mut names = names.map_err(|error| self.reason(path, &error))?;
         names.sort();
@@ -265,6 +282,7 @@ impl Root {
         let read_only = match &self.base {
             Base::Live => Some(self.read_only.borrow().clone()),
             Base::Tree { manifest, .. } => manifest.read_only.clone(),
+            Base::Files(_) => None,
         };
         let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new(), read_only };
         for (path, found) in self.cache.borrow().iter() {
@@ -285,6 +303,11 @@ impl Root {
         let file = match &self.base {
             Base::Live => fs::File::open(path).map(Some),
             Base::Tree { tree, .. } => tree.file(path),
+            Base::Files(files) => {
+                let absent =
+                    || Unknown::new(Why::NotRecorded, format!("{path} is not given"));
+                return files.get(path).cloned().ok_or_else(absent);
+            }
         };
         let file = file.map_err(|error| self.reason(path, &error))?.ok_or_else(|| {
             let text = format!("{path}: not a plain file in the recorded tree");

@@ -89,6 +89,7 @@ fn special(key: &str, value: &Value) -> Option<Text> {
             let all = value.as_array()?.iter().map(|parameter| plain(key, parameter));
             Some(Text::join(all, " ")).filter(|all| !all.is_empty())?
         }
+        "settings.values" | "settings.unread" | "settings.options" => "see --json".into(),
         "virt.hypervisor" => match value.as_str() {
             Some(name) => hypervisor(name),
             None => "none (bare metal)".into(),

@@ -1,0 +1,150 @@
+//! The values of settings that advice is about: files that can be written at run time, options of the
+//! kernel's configuration, and services that change settings or cause noise.
+//!
+//! `setting_names` has their names. Of a file with a choice (`always [madvise] never`), the value is what is
+//! chosen. Services are those of systemd: a service that runs has a cgroup of its name. What other files say
+//! in detail is in the other groups.
+
+use std::collections::BTreeMap;
+
+use crate::fact::{Fact, Unknown, Why, group};
+use crate::group::setting_names::{FILES, OPTIONS, SERVICES, SYSCTLS};
+use crate::sources::Sources;
+
+/// Every kernel has it: a tree without it has no settings but those that other facts are read from.
+const ALWAYS: &str = "vm.swappiness";
+/// Where the files of sysctls are.
+const SYSCTL: &str = "/proc/sys";
+/// The cgroups of systemd's services: of v2, of the hybrid layout, and of v1.
+const SLICES: [&str; 3] = [
+    "/sys/fs/cgroup/system.slice",
+    "/sys/fs/cgroup/unified/system.slice",
+    "/sys/fs/cgroup/systemd/system.slice",
+];
+
+group! {
+    /// Settings by name.
+    "settings" Settings {
+        /// The values of sysctls by their dotted names, and of files by their paths, as far as they exist.
+        values: BTreeMap<String, String>,
+        /// Those that could not be read, or of which the tree does not say whether they exist.
+        unread: Vec<String>,
+        /// Options of the kernel's configuration, without `CONFIG_`; `n` if one is not set.
+        options: BTreeMap<String, String>,
+        /// The services that run.
+        services: Vec<String>,
+    }
+}
+
+impl Settings {
+    pub(crate) fn read(sources: &Sources) -> Self {
+        let (mut values, mut unread, mut absent) =
+            (BTreeMap::new(), Vec::new(), Vec::new());
+        for (name, path) in names() {
+            match sources.root.line(&path) {
+                Ok(line) => drop(values.insert(name, chosen(&line).to_owned())),
+                Err(unknown) if unknown.code == Why::Absent => absent.push(name),
+                Err(_) => unread.push(name),
+            }
+        }
+        if !values.contains_key(ALWAYS) {
+            unread.append(&mut absent);
+        }
+        let source = format!("{SYSCTL}, /sys");
+        Self {
+            values: Fact::known(values, source.as_str()),
+            unread: Fact::known(unread, source),
+            options: Fact::of(options(sources), sources.config_file()),
+            services: services(sources),
+        }
+    }
+}
+
+/// The name of each setting, and its file.
+fn names() -> impl Iterator<Item = (String, String)> {
+    let sysctl = |name: &&str| ((*name).to_owned(), path_of_sysctl(name));
+    let file = |path: &&str| ((*path).to_owned(), (*path).to_owned());
+    SYSCTLS.iter().map(sysctl).chain(FILES.iter().map(file))
+}
+
+/// The file of a sysctl.
+fn path_of_sysctl(name: &str) -> String {
+    format!("{SYSCTL}/{}", name.replace('.', "/"))
+}
+
+/// The word in brackets of a list of choices, else the whole line.
+fn chosen(line: &str) -> &str {
+    let rest = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    rest.map_or(line, |(word, _)| word)
+}
+
+fn options(sources: &Sources) -> Result<BTreeMap<String, String>, Unknown> {
+    let config = sources.config.as_ref().map_err(Clone::clone)?;
+    let value =
+        |name: &&str| ((*name).to_owned(), config.value(name).unwrap_or("n").to_owned());
+    Ok(OPTIONS.iter().map(value).collect())
+}
+
+/// A service that runs has processes. Its file is read, not its folder listed, so that recorded trees have it.
+fn services(sources: &Sources) -> Fact<Vec<String>> {
+    for slice in SLICES {
+        let has_processes = |name: &&&str| {
+            let file = format!("{slice}/{name}.service/cgroup.procs");
+            sources.root.text(&file).is_ok()
+        };
+        let running: Vec<String> = SERVICES
+            .iter()
+            .filter(has_processes)
+            .map(|name| (*name).to_owned())
+            .collect();
+        if !running.is_empty() || sources.root.list(slice).is_ok() {
+            return Fact::known(running, slice);
+        }
+    }
+    let text = "systemd has no cgroups of services here";
+    Fact::unknown(Unknown::new(Why::NotApplicable, text), SLICES[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_tree::{tree, tree_refusing};
+
+    /// Check sysctls, a choice, an option that is not set, and services.
+    #[test]
+    fn values() {
+        let tree = tree(&[
+            ("/proc/sys/kernel/osrelease", "6.12.0\n"),
+            ("/boot/config-6.12.0", "CONFIG_NO_HZ_FULL=y\n"),
+            ("/proc/sys/vm/swappiness", "60\n"),
+            ("/proc/sys/kernel/numa_balancing", "1\n"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", ""),
+            ("/sys/fs/cgroup/system.slice/other.service/cgroup.procs", ""),
+        ]);
+        let settings = Settings::read(&tree.sources());
+        let values = settings.values.get().unwrap();
+        assert_eq!(values["kernel.numa_balancing"], "1");
+        assert_eq!(values["/sys/kernel/mm/transparent_hugepage/enabled"], "madvise");
+        assert_eq!(values.len(), 3);
+        assert!(settings.unread.get().unwrap().is_empty());
+        let options = settings.options.get().unwrap();
+        assert_eq!((&*options["NO_HZ_FULL"], &*options["PREEMPT_RT"]), ("y", "n"));
+        assert_eq!(settings.services.get().unwrap(), &["irqbalance"]);
+    }
+
+    /// Check that a file that cannot be read is no file that does not exist, and that of a tree without settings
+    /// nothing is known.
+    #[test]
+    fn unknown_values() {
+        let (file, always) =
+            ("/proc/sys/kernel/numa_balancing", "/proc/sys/vm/swappiness");
+        let refused = tree_refusing(&[(always, "60\n")], &[(file, Why::NeedsRoot)]);
+        let settings = Settings::read(&refused.sources());
+        assert_eq!(settings.unread.get().unwrap(), &["kernel.numa_balancing"]);
+        let settings = Settings::read(&tree(&[]).sources());
+        assert_eq!(settings.unread.get().unwrap().len(), SYSCTLS.len() + FILES.len());
+        assert_eq!(settings.services.value().unwrap_err().code, Why::NotApplicable);
+        assert!(settings.options.get().is_none());
+    }
+}
