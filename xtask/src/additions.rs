@@ -41,7 +41,7 @@ const ADDITIONS: [Addition; 3] = [
             "CulpritKind::{Ipi, Irq, Nmi,",
             "    Nmi,\n    /// Another thread.",
         ],
-        files_max: 7,
+        files_max: 8,
     },
     Addition {
         section: "## How to add an output format",

@@ -1,4 +1,4 @@
-//! The parts of a finding. The serialized form of [`Rule`] is part of the JSON contract.
+//! The parts of a finding. The serialized form of [`FindingRule`] is part of the JSON contract.
 
 use facts::Inert;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use units::{Cpu, CpuSet, Hz, Nanos, PerSecond, Ppm};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The rule, with the numbers it is based on.
-    pub rule: Rule,
+    pub rule: FindingRule,
     /// What can be done about it; `None` if that is unknown.
     pub action: Option<Action>,
     /// The part of the lost time that the action avoids, as a share of it; `None` if that is
@@ -22,7 +22,7 @@ pub struct Finding {
 /// A rule, with the numbers it is based on. `code` in JSON is the rule's stable name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "code", content = "numbers", rename_all = "snake_case")]
-pub enum Rule {
+pub enum FindingRule {
     /// The tick: its rate on idle and busy CPUs.
     Tick {
         /// The rate at which the tick comes if it is not stopped.

@@ -46,6 +46,24 @@ pub fn lasting(name: &str, value: &str) -> Vec<Lasting> {
     }
 }
 
+/// The commands that add a boot parameter with the program that the distribution has for it; none if
+/// that is not known.
+pub fn boot_commands(tool: &str, parameter: &str) -> Vec<String> {
+    match tool {
+        "rpm-ostree" => vec![format!("sudo rpm-ostree kargs --append={parameter}")],
+        "grubby" => vec![format!("sudo grubby --update-kernel=ALL --args={parameter}")],
+        "kernelstub" => vec![format!("sudo kernelstub --add-options {parameter}")],
+        "update-grub" => vec![
+            // The value is in quotes of either kind.
+            format!(
+                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=./&{parameter} /' /etc/default/grub"
+            ),
+            "sudo update-grub".to_owned(),
+        ],
+        _ => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,26 @@
 //! if events were traced; `/proc` has totals, from which the rules derive probable causes.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod against;
 mod finding;
+mod findings;
 mod lasting;
-mod rules;
+mod machine;
+mod rule;
 mod steps;
+mod tables;
 
+pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
-pub use finding::{Action, CpuLoss, Finding, Loss, Rule, TimerShare, When};
-pub use lasting::{Lasting, lasting};
-pub use rules::findings;
+pub use finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
+pub use findings::findings;
+pub use lasting::{Lasting, boot_commands, lasting};
+pub use machine::Machine;
+pub use machine::losses::Taken;
+pub use rule::condition::{Answer, Condition};
+pub use rule::kernels::{Kernels, Version};
+pub use rule::noise_source::NoiseSource;
+pub use rule::{Change, Goal, Importance, Kind, Proof, Rule, Table};
 pub use steps::{State, Step, steps};
+pub use tables::tables;

@@ -7,7 +7,7 @@ use summary::{CheckSummary, Group, LossCategory, Verdict};
 use units::{Nanos, Ppm};
 
 use crate::finding::{Action, Finding, When};
-use crate::rules::keep_programs_off;
+use crate::findings::keep_programs_off;
 
 /// What addresses less of the lost time is no step: the difference would not be noticed beside the
 /// variation between two runs.
@@ -142,8 +142,8 @@ mod tests {
     use units::{Cpu, CpuSet};
 
     use super::*;
-    use crate::rules::findings;
-    use crate::rules::tests::golden;
+    use crate::findings::findings;
+    use crate::findings::tests::golden;
 
     fn part(verdict: &Verdict, millis: u64) -> TimePart {
         let ns = Nanos::from_millis(millis);

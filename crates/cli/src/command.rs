@@ -1,6 +1,7 @@
 //! The command line: one definition, from which help texts, errors, man pages and completions are
 //! generated. Each command has a file: its options, the session, the report and the exit code.
 
+mod advise;
 mod check;
 mod compare;
 mod export;
@@ -28,6 +29,7 @@ use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 
 use crate::args::Output;
+use crate::command::advise::AdviseArgs;
 use crate::command::check::CheckArgs;
 use crate::command::compare::CompareArgs;
 use crate::command::export::ExportArgs;
@@ -99,6 +101,17 @@ Examples:
   sudo noisefloor check -o check.html      # also as a page with pictures
   noisefloor check --max-noise-ppm 5000 --max-gap 1ms   # exit code 1 if noisy")]
     Check(CheckArgs),
+    /// What to change for a goal, why, and at what price.
+    ///
+    /// Compares settings, boot parameters, the kernel's configuration, and a check of 8 seconds with rules for
+    /// this kernel. Rules that act on measured noise come first. Changes no setting.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor advise
+  sudo noisefloor advise --goal realtime -c 2-3 --full
+  noisefloor advise --from check.json --goal benchmark
+  noisefloor advise --config /boot/config-6.12.0 --goal vm-guest --fail-on important")]
+    Advise(AdviseArgs),
     /// Kernel settings, each with the file it was read from.
     #[command(after_help = "\
 Examples:
@@ -361,6 +374,7 @@ impl Command {
             Self::Run(run) => return Some((!run.output.is_empty(), run.saving.save)),
             Self::Top(top) => return Some((!top.record.is_empty(), top.saving.save)),
             Self::Facts(_)
+            | Self::Advise(_)
             | Self::Restore
             | Self::Report(_)
             | Self::Export(_)
@@ -384,6 +398,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
     }
     match command {
         Command::Check(check) => check::run(&check, output),
+        Command::Advise(args) => advise::run(&args, output),
         Command::Facts(facts) => facts::run(&facts, output),
         Command::Ticks(ticks) => ticks::run(&ticks, output),
         Command::Noise(noise) => noise::run(&noise, output),

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "top", "guests", "run",
         ],
     ),
-    ("How to get it back?", &["facts", "nohz", "try", "restore"]),
+    ("How to get it back?", &["advise", "facts", "nohz", "try", "restore"]),
     ("Has it changed?", &["repeat", "compare", "history"]),
     ("What would another kernel cost?", &["lab"]),
     ("What was measured before?", &["report", "export"]),

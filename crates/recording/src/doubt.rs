@@ -105,6 +105,8 @@ pub enum Code {
     NothingMeasured,
     /// Repeated runs have a trend, a jump, two modes, or a first run that differs.
     NotStationary,
+    /// The rules of advice may not hold for this kernel.
+    RulesUncertain,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

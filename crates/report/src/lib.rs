@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod advice;
 mod catalogue;
 mod cells;
 mod chart;
@@ -42,6 +43,7 @@ mod number;
 mod pictures;
 mod terminal;
 
+pub use advice::{AdvisedMachine, advice_document, advice_json, rules_reference};
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
 pub use cells::ablation::{Ablated, ablation_document, ablation_json};
 pub use cells::cells_document;

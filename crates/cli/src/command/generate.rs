@@ -1,5 +1,5 @@
-//! `generate`: man pages and completions, generated from the command line's definition, so that
-//! they always agree with it.
+//! `generate`: man pages and completions, generated from the command line's definition, and the reference of
+//! the rules of advice, from their tables, so that they always agree with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,8 @@ pub(crate) enum Generated {
     Man,
     /// Completions for bash, zsh and fish.
     Completions,
+    /// The reference of the rules of advice: advice.md.
+    Advice,
 }
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
@@ -34,6 +36,9 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
     match args.what {
         Generated::Man => man(made.path()),
         Generated::Completions => completions(made.path()),
+        Generated::Advice => {
+            fs::write(made.path().join("advice.md"), ::report::rules_reference())
+        }
     }
     .map_err(Failure::refused)?;
     for entry in fs::read_dir(made.path()).map_err(Failure::refused)? {

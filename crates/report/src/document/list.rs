@@ -66,6 +66,11 @@ impl Item {
     }
 
     /// With the command that does what the item says, after those that it has.
+    pub(crate) fn all_commands(self, commands: Vec<String>) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// With a command.
     pub(crate) fn command(mut self, command: impl Into<String>) -> Self {
         self.commands.push(command.into());
         self

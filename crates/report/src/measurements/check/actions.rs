@@ -53,7 +53,8 @@ fn item(step: &Step, tool: &str) -> Item {
         Step::Avoid { action, gain } => {
             let gain = gain.map(|gain| text!(" ({} of the lost time)", gain));
             let own = command(action).into_iter();
-            let boot = parameter(action).map(|parameter| boot_commands(tool, &parameter));
+            let boot = parameter(action)
+                .map(|parameter| advise::boot_commands(tool, &parameter));
             let commands = own.chain(boot.into_iter().flatten()).collect();
             Item { commands, ..Item::new(text!("{}{}.", words(action), gain)) }
         }
@@ -74,24 +75,6 @@ fn parameter(action: &Action) -> Option<String> {
         | Action::OnlyCpu
         | Action::FixedIrq
         | Action::Host => None,
-    }
-}
-
-/// The commands that add a boot parameter with the program that the distribution has for it; none if
-/// that is not known.
-fn boot_commands(tool: &str, parameter: &str) -> Vec<String> {
-    match tool {
-        "rpm-ostree" => vec![format!("sudo rpm-ostree kargs --append={parameter}")],
-        "grubby" => vec![format!("sudo grubby --update-kernel=ALL --args={parameter}")],
-        "kernelstub" => vec![format!("sudo kernelstub --add-options {parameter}")],
-        "update-grub" => vec![
-            // The value is in quotes of either kind.
-            format!(
-                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=./&{parameter} /' /etc/default/grub"
-            ),
-            "sudo update-grub".to_owned(),
-        ],
-        _ => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The findings of `check` in words: what was found, what can be done and when.
 
-use advise::{Action, CpuLoss, Finding, Rule, When};
+use advise::{Action, CpuLoss, Finding, FindingRule, When};
 use facts::{Facts, Inert};
 use recording::StealClock;
 use serde::{Serialize, Serializer};
@@ -21,7 +21,7 @@ const NO_STEAL_CLOCK: &str = "It does not report steal time, so part of the loss
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct FindingText {
     #[serde(flatten)]
-    rule: Rule,
+    rule: FindingRule,
     #[serde(serialize_with = "as_string")]
     pub(crate) text: Text,
     pub(crate) action: Option<ActionText>,
@@ -52,9 +52,9 @@ pub(crate) fn findings(facts: &Facts, found: Vec<Finding>) -> Vec<FindingText> {
     found.into_iter().map(render).collect()
 }
 
-fn sentences(facts: &Facts, rule: &Rule) -> Text {
+fn sentences(facts: &Facts, rule: &FindingRule) -> Text {
     match rule {
-        Rule::Tick { hz: _, idle, busy } => {
+        FindingRule::Tick { hz: _, idle, busy } => {
             let idle = rates("While idle", facts, idle);
             let busy = match busy.as_slice() {
                 [] => Text::default(),
@@ -62,25 +62,25 @@ fn sentences(facts: &Facts, rule: &Rule) -> Text {
             };
             text!("Tick: {}.{}{}", tick_words::reference(facts), idle, busy)
         }
-        Rule::InertParameters { parameters } => inert_parameters(parameters),
-        Rule::Loss(None) => "OS noise was not measured.".into(),
-        Rule::Loss(Some(of)) => loss(of),
-        Rule::Interrupts { cpu, interrupt } => interrupts(*cpu, interrupt),
-        Rule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns } => {
+        FindingRule::InertParameters { parameters } => inert_parameters(parameters),
+        FindingRule::Loss(None) => "OS noise was not measured.".into(),
+        FindingRule::Loss(Some(of)) => loss(of),
+        FindingRule::Interrupts { cpu, interrupt } => interrupts(*cpu, interrupt),
+        FindingRule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns } => {
             let bounds = steal_min_ns.zip(*steal_ns);
             let steal = steal_clock.then(|| steal(cpu.zip(bounds)));
             let steal = steal.unwrap_or_else(|| NO_STEAL_CLOCK.into());
             text!("This is a guest of {}. {}", hypervisor(name), steal)
         }
-        Rule::IsolatedCpus { cpus, worst, worst_other } => {
+        FindingRule::IsolatedCpus { cpus, worst, worst_other } => {
             isolated_cpus(cpus, *worst, *worst_other)
         }
-        Rule::NoIsolatedCpus { online: _ } => {
+        FindingRule::NoIsolatedCpus { online: _ } => {
             "No CPU is isolated (isolcpus=, nohz_full=): all programs, interrupts and \
              kernel threads may run on every CPU."
                 .into()
         }
-        Rule::NeedsRoot { facts } => {
+        FindingRule::NeedsRoot { facts } => {
             let facts = number::counted(*facts as u64, "fact");
             text!("{} about the kernel can be read by root only.", facts)
         }

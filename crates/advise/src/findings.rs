@@ -11,7 +11,7 @@ use summary::{
 };
 use units::{Cpu, CpuSet, Nanos, PerSecond, Ppm};
 
-use crate::finding::{Action, CpuLoss, Finding, Loss, Rule, TimerShare, When};
+use crate::finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 
 /// Less frequent interrupts are not reported.
 const FREQUENT: PerSecond = PerSecond::new(1.0);
@@ -31,7 +31,7 @@ pub fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<Finding> {
 }
 
 fn finding(
-    rule: Rule,
+    rule: FindingRule,
     action: Option<Action>,
     next: impl Into<String>,
 ) -> Option<Finding> {
@@ -41,7 +41,7 @@ fn finding(
 fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let cpus = summary.noise.cpus.iter();
     let rates = cpus.map(|cpu| (cpu.cpu, cpu.proc.timer_hz));
-    let rule = Rule::Tick {
+    let rule = FindingRule::Tick {
         hz: tick_hz(facts),
         idle: tick_verdicts(facts, &summary.rest.cpus),
         busy: spinning_verdicts(facts, rates),
@@ -70,13 +70,13 @@ fn all_but_first(online: &CpuSet, action: fn(CpuSet) -> Action) -> Action {
 
 fn inert_parameters(facts: &Facts, _: &CheckSummary) -> Option<Finding> {
     let parameters = facts.boot.inert.get().filter(|inert| !inert.is_empty())?.clone();
-    let rule = Rule::InertParameters { parameters };
+    let rule = FindingRule::InertParameters { parameters };
     finding(rule, Some(Action::RemoveParameter), "noisefloor facts")
 }
 
 fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let Some(worst) = summary.noise.by_loss().first().copied() else {
-        return finding(Rule::Loss(None), None, "noisefloor noise");
+        return finding(FindingRule::Loss(None), None, "noisefloor noise");
     };
     let (cpu, proc) = (worst.cpu, &worst.proc);
     let (unexplained, known): (Vec<&CulpritSummary>, Vec<&CulpritSummary>) = worst
@@ -113,7 +113,7 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let action =
         (worst.gaps > 0).then(|| avoid_loss(facts, &summary.verdict, cpu)).flatten();
     let next = format!("sudo noisefloor noise -c {cpu} -d 60");
-    finding(Rule::Loss(Some(loss)), action, next)
+    finding(FindingRule::Loss(Some(loss)), action, next)
 }
 
 /// Whether time is worth a remark about the hypervisor.
@@ -176,7 +176,7 @@ fn interrupts(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         }
         false => (None, format!("grep -w {} /proc/interrupts", line.line)),
     };
-    finding(Rule::Interrupts { cpu, interrupt: line.clone() }, action, next)
+    finding(FindingRule::Interrupts { cpu, interrupt: line.clone() }, action, next)
 }
 
 /// What moves an IRQ off a CPU.
@@ -206,7 +206,7 @@ fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     });
     let (steal_ns, steal_min_ns) =
         stolen.map(|stolen| (stolen.at_most, stolen.at_least)).unzip();
-    let rule = Rule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns };
+    let rule = FindingRule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns };
     let next = if steal_clock { "vmstat 1 5" } else { "noisefloor facts" };
     finding(rule, is_stolen.then_some(Action::Host), next)
 }
@@ -222,7 +222,7 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     if isolated.is_empty() {
         let online = facts.cpus.online.get()?.clone();
         let action = isolate_at_boot(facts, &online);
-        let rule = Rule::NoIsolatedCpus { online };
+        let rule = FindingRule::NoIsolatedCpus { online };
         return finding(rule, action, "cat /proc/cmdline");
     }
     let by_loss = summary.noise.by_loss();
@@ -239,14 +239,14 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         true => "noisefloor facts".to_owned(),
         false => format!("noisefloor noise -c {measurable} -d 60"),
     };
-    finding(Rule::IsolatedCpus { cpus: isolated, worst, worst_other }, None, next)
+    finding(FindingRule::IsolatedCpus { cpus: isolated, worst, worst_other }, None, next)
 }
 
 fn needs_root(facts: &Facts, _: &CheckSummary) -> Option<Finding> {
     let page = facts.page();
     let unknown = page.entries().iter().filter_map(|entry| entry.value.as_ref().err());
     let hidden = unknown.filter(|unknown| unknown.code == Why::NeedsRoot).count();
-    let rule = Rule::NeedsRoot { facts: hidden };
+    let rule = FindingRule::NeedsRoot { facts: hidden };
     if hidden == 0 { None } else { finding(rule, None, "sudo noisefloor check") }
 }
 
@@ -407,7 +407,8 @@ pub(crate) mod tests {
     /// Check that only interrupts that can be moved are to be moved.
     #[test]
     fn possible_moves() {
-        let Rule::Interrupts { cpu, interrupt } = on(&[], "interrupts", |_| ()).rule
+        let FindingRule::Interrupts { cpu, interrupt } =
+            on(&[], "interrupts", |_| ()).rule
         else {
             panic!("another rule")
         };

@@ -1,0 +1,239 @@
+//! Advice for a machine: the rules that hold there, in the order of what they gain.
+
+use std::cmp::Reverse;
+
+use serde::{Serialize, Serializer};
+use units::Ppm;
+
+use crate::machine::Machine;
+use crate::machine::losses::Taken;
+use crate::rule::condition::Answer;
+use crate::rule::{Change, Goal, Importance, Kind, Proof, Rule};
+use crate::tables::tables;
+
+/// What takes less of the lost time is not worth a change: the difference would not be noticed beside the
+/// variation between two runs.
+const WORTH: Ppm = Ppm::new(10_000.0);
+
+/// The advice for one goal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// The goal.
+    pub goal: Goal,
+    /// The number of rules for it and this kernel.
+    pub rules: usize,
+    /// What is advised, the most useful first.
+    pub items: Vec<AdviceItem>,
+    /// The rules that could not be judged, and the first unknown subject of each.
+    pub undecided: Vec<Undecided>,
+    /// Whether the noise was measured, with its sources.
+    pub measured: bool,
+}
+
+/// One advised change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdviceItem {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: RuleText,
+    /// What is to be changed, with the CPUs of this machine.
+    pub change: Change,
+    /// The current value of what is changed; null if it has none, or it is unknown.
+    pub from: Option<String>,
+    /// What took the time on which the rule acts; null if that was not measured.
+    pub taken: Option<Taken>,
+}
+
+/// What a reader needs of a rule.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleText {
+    /// Its name.
+    pub name: &'static str,
+    /// The subject of its table.
+    pub subject: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its importance.
+    pub importance: Importance,
+    /// Why.
+    pub reason: &'static str,
+    /// What becomes better.
+    pub gain: &'static str,
+    /// What becomes worse.
+    pub price: &'static str,
+    /// The kernels for which it holds.
+    #[serde(serialize_with = "as_string")]
+    pub kernels: crate::rule::kernels::Kernels,
+    /// Where it is documented.
+    pub source: &'static str,
+    /// How its effect can be shown.
+    pub proof: Proof,
+    /// The noise on which it acts; null if it is no noise.
+    pub acts_on: Option<&'static str>,
+}
+
+/// A rule that could not be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undecided {
+    /// Its name.
+    pub name: &'static str,
+    /// What is unknown.
+    pub unknown: &'static str,
+}
+
+fn as_string<T: ToString, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_string())
+}
+
+/// Whether a rule holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds<'a> {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// That is not known, as this subject is not.
+    Unknown(&'a str),
+}
+
+impl Rule {
+    /// Whether it holds where this is known of subjects, apart from its goals and its kernels.
+    pub fn holds(&self, answer: impl Fn(&str) -> Answer) -> Holds<'_> {
+        let mut unknown = None;
+        for condition in &self.when {
+            match condition.holds(&answer(&condition.subject)) {
+                Some(true) => {}
+                Some(false) => return Holds::No,
+                None => unknown = unknown.or(Some(condition.subject.as_str())),
+            }
+        }
+        unknown.map_or(Holds::Yes, Holds::Unknown)
+    }
+
+    /// Whether it is for a goal.
+    pub fn is_for(&self, goal: Goal) -> bool {
+        self.goals.is_empty() || self.goals.contains(&goal)
+    }
+
+    fn text(&'static self, subject: &'static str) -> RuleText {
+        RuleText {
+            name: &self.name,
+            subject,
+            kind: self.kind,
+            importance: self.importance,
+            reason: &self.reason,
+            gain: &self.gain,
+            price: &self.price,
+            kernels: self.kernels,
+            source: &self.source,
+            proof: self.proof,
+            acts_on: self.acts_on.as_ref().map(|source| source.name()),
+        }
+    }
+}
+
+impl Advice {
+    /// The advice for a machine. Without a kernel's version, only rules for all kernels are judged.
+    pub fn of(machine: &Machine<'_>, goal: Goal) -> Self {
+        let version = machine.version();
+        let holds_for_kernel = |rule: &Rule| match version {
+            Some(version) => rule.kernels.contains(version),
+            None => rule.kernels.to_string() == "all kernels",
+        };
+        let (mut rules, mut items, mut undecided) = (0, Vec::new(), Vec::new());
+        for table in tables() {
+            let applicable = table.rules.iter().filter(|rule| rule.is_for(goal));
+            for rule in applicable.filter(|rule| holds_for_kernel(rule)) {
+                rules += 1;
+                match rule.holds(|subject| machine.answer(subject)) {
+                    Holds::Yes => items.extend(item(rule, &table.subject, machine)),
+                    Holds::No => {}
+                    Holds::Unknown(unknown) => {
+                        undecided.push(Undecided { name: &rule.name, unknown });
+                    }
+                }
+            }
+        }
+        items.sort_by_key(rank);
+        let measured = machine.losses.as_ref().is_some_and(|losses| losses.are_traced());
+        Self { goal, rules, items, undecided, measured }
+    }
+}
+
+/// The order: what took most of the lost time, then by importance, mistakes first.
+fn rank(item: &AdviceItem) -> (Reverse<u64>, Importance, Kind) {
+    let taken = item.taken.filter(|taken| is_worth_it(*taken));
+    (
+        Reverse(taken.map_or(0, |taken| taken.ns.get())),
+        item.rule.importance,
+        item.rule.kind,
+    )
+}
+
+fn is_worth_it(taken: Taken) -> bool {
+    taken.lost_ppm.is_some_and(|share| share >= WORTH)
+}
+
+/// The item of a rule that holds; `None` if what it acts on took hardly any time here, or if there are no CPUs for its
+/// value.
+fn item(
+    rule: &'static Rule,
+    subject: &'static str,
+    machine: &Machine<'_>,
+) -> Option<AdviceItem> {
+    let source = rule.acts_on.as_ref();
+    let taken = source
+        .zip(machine.losses.as_ref())
+        .and_then(|(source, losses)| losses.taken_by(source));
+    let is_needed =
+        rule.kind == Kind::Mistake || rule.importance == Importance::Important;
+    if taken.is_some_and(|taken| !is_worth_it(taken)) && !is_needed {
+        return None;
+    }
+    let change = rule.change.with_cpus(machine)?;
+    let from = change.current(machine);
+    Some(AdviceItem { rule: rule.text(subject), change, from, taken })
+}
+
+impl Change {
+    /// The same with the CPUs of a machine; `None` if it has none for it.
+    fn with_cpus(&self, machine: &Machine<'_>) -> Option<Self> {
+        let fill = |text: &str| {
+            if !text.contains('{') {
+                return Some(text.to_owned());
+            }
+            let isolated = machine.cpus()?;
+            let others = machine.facts().cpus.online.get()?.without(isolated);
+            if others.is_empty() {
+                return None;
+            }
+            let text = text.replace("{isolated}", &isolated.to_string());
+            Some(text.replace("{housekeeping}", &others.to_string()))
+        };
+        Some(match self {
+            Self::Set { name, to } => Self::Set { name: name.clone(), to: fill(to)? },
+            Self::Boot { parameter } => Self::Boot { parameter: fill(parameter)? },
+            Self::Action { text } => Self::Action { text: fill(text)? },
+            Self::Unboot { .. } | Self::Build { .. } => self.clone(),
+        })
+    }
+
+    /// The current value of what it changes.
+    fn current(&self, machine: &Machine<'_>) -> Option<String> {
+        let subject = match self {
+            Self::Set { name, .. } => name.clone(),
+            Self::Boot { parameter } | Self::Unboot { parameter } => {
+                format!("boot.{}", parameter.split('=').next().unwrap_or_default())
+            }
+            Self::Build { option, .. } => format!("CONFIG_{option}"),
+            Self::Action { .. } => return None,
+        };
+        match machine.answer(&subject) {
+            Answer::Is(value) => Some(value),
+            Answer::Absent | Answer::Unknown => None,
+        }
+    }
+}

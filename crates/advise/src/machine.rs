@@ -1,0 +1,211 @@
+//! What is known of a machine: the answers to the subjects of conditions, from facts and from a
+//! measurement of its OS noise.
+
+pub(crate) mod losses;
+mod named;
+
+use std::collections::BTreeMap;
+
+use facts::{Facts, Parameter, Why};
+use recording::{Code, Doubt};
+use serde_json::Value;
+use units::CpuSet;
+
+use crate::machine::losses::Losses;
+use crate::rule::condition::Answer;
+use crate::rule::kernels::{self, Version};
+
+/// The newest kernel that the rules were compared with.
+const NEWEST: Version = (7, 3, u32::MAX);
+
+/// A machine.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    facts: &'a Facts,
+    page: BTreeMap<&'static str, Result<Value, Why>>,
+    pub(crate) losses: Option<Losses>,
+    cpus: Option<CpuSet>,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine with these facts, with the noise that was measured there, if any. Advice is about these CPUs:
+    /// `None` for those that are isolated, or else all but the first core.
+    pub fn new(
+        facts: &'a Facts,
+        measured: Option<&summary::Summary>,
+        cpus: Option<CpuSet>,
+    ) -> Self {
+        let entries = facts.page().entries().to_vec();
+        let page = entries
+            .into_iter()
+            .map(|entry| (entry.key, entry.value.map_err(|unknown| unknown.code)));
+        Self {
+            facts,
+            page: page.collect(),
+            losses: measured.and_then(Losses::of),
+            cpus: cpus.or_else(|| quiet_cpus(facts)),
+        }
+    }
+
+    /// Its facts.
+    pub(crate) fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// The CPUs that are to have little noise; `None` if there is only one, or none is known.
+    pub(crate) fn cpus(&self) -> Option<&CpuSet> {
+        self.cpus.as_ref()
+    }
+
+    /// The version of its kernel.
+    pub fn version(&self) -> Option<Version> {
+        kernels::version(self.facts.kernel.release.get()?)
+    }
+
+    /// Reasons not to trust advice for it.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        let release = self.facts.kernel.release.get();
+        let is_backported = release.is_some_and(|release| release.contains(".el"));
+        let is_new = self.version().is_some_and(|version| version > NEWEST);
+        let doubts = [
+            (
+                is_backported,
+                "the kernel of this distribution has changes of later versions: rules for other \
+                 versions may hold for it",
+            ),
+            (is_new, "this kernel is newer than all rules"),
+            (
+                self.version().is_none(),
+                "the kernel's version is not known: only rules for all kernels were judged",
+            ),
+        ];
+        let doubts = doubts.into_iter().filter(|(applies, _)| *applies);
+        doubts.map(|(_, text)| Doubt::new(Code::RulesUncertain, text)).collect()
+    }
+
+    /// What is known of a subject.
+    pub fn answer(&self, subject: &str) -> Answer {
+        if let Some(option) = subject.strip_prefix("CONFIG_") {
+            return self.option(option);
+        }
+        let answer = match subject.split_once('.') {
+            Some(("boot", name)) => Some(self.parameter(name)),
+            Some(("service", name)) => Some(self.service(name)),
+            Some(("facts", key)) => Some(self.fact(key)),
+            Some(("noise", name)) => Some(self.loss(|losses| losses.of_source(name))),
+            Some(("idle", "timer_hz")) => Some(self.loss(|losses| losses.idle_hz)),
+            Some(("gap", "max_us")) => Some(self.loss(|losses| losses.longest_us)),
+            Some(("latency", _)) => Some(Answer::Unknown),
+            Some(_) | None => None,
+        };
+        answer.or_else(|| self.named(subject)).unwrap_or_else(|| self.setting(subject))
+    }
+
+    fn loss(&self, number: impl FnOnce(&Losses) -> Option<f64>) -> Answer {
+        let number = self.losses.as_ref().and_then(number);
+        number.map_or(Answer::Unknown, |number| Answer::Is(number.to_string()))
+    }
+
+    /// A sysctl, or a file.
+    fn setting(&self, name: &str) -> Answer {
+        let settings = &self.facts.settings;
+        let Some((values, unread)) = settings.values.get().zip(settings.unread.get())
+        else {
+            return Answer::Unknown;
+        };
+        match values.get(name) {
+            Some(value) => Answer::Is(value.clone()),
+            None if unread.iter().any(|other| other == name) => Answer::Unknown,
+            None => Answer::Absent,
+        }
+    }
+
+    fn option(&self, name: &str) -> Answer {
+        let value =
+            self.facts.settings.options.get().and_then(|options| options.get(name));
+        value.map_or(Answer::Unknown, |value| Answer::Is(value.clone()))
+    }
+
+    fn parameter(&self, name: &str) -> Answer {
+        let Some(given) = self.facts.boot.parameters.get() else {
+            return Answer::Unknown;
+        };
+        let is_it = |text: &&String| {
+            let name_of = |text: &str| text.split('=').next().unwrap_or(text).to_owned();
+            Parameter { name: name_of(text), value: None }.is(name)
+        };
+        // The last one of several counts.
+        let Some(given) = given.iter().rfind(is_it) else { return Answer::Absent };
+        match given.split_once('=').map_or("", |(_, value)| value) {
+            "..." => Answer::Unknown,
+            value => Answer::Is(value.trim_matches('"').to_owned()),
+        }
+    }
+
+    fn service(&self, name: &str) -> Answer {
+        let Some(running) = self.facts.settings.services.get() else {
+            return Answer::Unknown;
+        };
+        yes_or_no(running.iter().any(|other| other == name))
+    }
+
+    /// A fact by its key.
+    fn fact(&self, key: &str) -> Answer {
+        if let Some(answer) = self.derived(key) {
+            return answer;
+        }
+        match self.page.get(key) {
+            Some(Ok(value)) => plain(value),
+            Some(Err(why)) => missing(*why),
+            None => Answer::Unknown,
+        }
+    }
+}
+
+/// What a fact says that has no value.
+pub(crate) fn missing(why: Why) -> Answer {
+    match why {
+        Why::Absent
+        | Why::TooOld
+        | Why::TooNew
+        | Why::NotConfigured
+        | Why::NotApplicable => Answer::Absent,
+        Why::NotMounted
+        | Why::NeedsRoot
+        | Why::Lockdown
+        | Why::NotExported
+        | Why::Garbage
+        | Why::NotRecorded => Answer::Unknown,
+    }
+}
+
+pub(crate) fn yes_or_no(is_so: bool) -> Answer {
+    Answer::Is(if is_so { "yes" } else { "no" }.to_owned())
+}
+
+/// A value of JSON as a condition compares it.
+fn plain(value: &Value) -> Answer {
+    Answer::Is(match value {
+        Value::Null => return Answer::Absent,
+        Value::String(text) => text.clone(),
+        Value::Array(all) => {
+            let texts =
+                all.iter().map(|one| one.as_str().map_or(one.to_string(), str::to_owned));
+            texts.collect::<Vec<_>>().join(",")
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
+    })
+}
+
+/// The CPUs for which a machine can be quiet: those that are isolated, or else all but those of the first core.
+fn quiet_cpus(facts: &Facts) -> Option<CpuSet> {
+    let online = facts.cpus.online.get()?;
+    let isolated = facts.set_apart().and(online);
+    if !isolated.is_empty() {
+        return Some(isolated);
+    }
+    let first: CpuSet = online.iter().take(1).collect();
+    let mut cores = facts.cpus.cores.get().into_iter().flatten();
+    let core = cores.find(|core| !core.and(&first).is_empty()).cloned().unwrap_or(first);
+    Some(online.without(&core)).filter(|others| !others.is_empty())
+}

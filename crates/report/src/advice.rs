@@ -1,0 +1,367 @@
+//! The report of `advise`: what to change for a goal, the most useful first; with `--full` also why, at what
+//! price, for which kernels, and where that is documented.
+
+use advise::{
+    Advice, AdviceItem, Change, Goal, Importance, Kind, Lasting, Rule, Table, lasting,
+};
+use facts::Facts;
+use recording::Doubt;
+use serde::Serialize;
+use summary::Summary;
+
+use crate::document::list::{Item, List};
+use crate::document::text::{Text, text};
+use crate::document::{Content, Document};
+use crate::json::object;
+use crate::number;
+
+/// The numbers of items on one screen, of which the first that has room is shown.
+const ON_SCREEN: [usize; 6] = [10, 8, 6, 5, 4, 3];
+/// The last line of one screen, after the option.
+const MORE: &str = " shows reasons, prices, commands, kernels and sources";
+
+/// The advice for a machine, and what it is based on.
+#[derive(Debug)]
+pub struct AdvisedMachine<'a> {
+    /// Its facts.
+    pub facts: &'a Facts,
+    /// What was measured there; `None` if only facts are known.
+    pub summary: Option<&'a Summary>,
+    /// The advice.
+    pub advice: &'a Advice,
+    /// Reasons not to trust it.
+    pub doubts: &'a [Doubt],
+}
+
+/// The report.
+pub fn advice_document(machine: &AdvisedMachine<'_>) -> Document {
+    let items: Vec<&AdviceItem> = machine.advice.items.iter().collect();
+    let lead = lead(machine);
+    let full = Document::from(lead.clone()).add(match items.is_empty() {
+        true => none(machine.advice).into(),
+        false => Document::from(List::numbered(
+            items.iter().map(|item| full_item(item, machine.facts)),
+        )),
+    });
+    let full = full.add(undecided(machine.advice)).doubts(machine.doubts);
+    let screens = ON_SCREEN.map(|most| screen(machine, &lead, most));
+    Document::default()
+        .add_or(full, Content::Fitted(screens.into()))
+        .titled("noisefloor advise")
+}
+
+fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
+    let advice = machine.advice;
+    let listed = advice.items.iter().take(most).map(short_item);
+    let others = advice.items.len().saturating_sub(most);
+    let others = (others > 0).then(|| format!("{others} more, "));
+    let more = text!("{}{}{}", others, Text::command("--full"), MORE);
+    let document = Document::from(lead.clone());
+    let document = match advice.items.is_empty() {
+        true => document.add(none(advice)),
+        false => document.add(List::numbered(listed)),
+    };
+    let doubt =
+        machine.doubts.first().map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
+    document.lines(doubt).add(Content::Footer(more))
+}
+
+/// What the advice is for, and what it is based on.
+fn lead(machine: &AdvisedMachine<'_>) -> Text {
+    let release = machine.facts.kernel.release.get().map(String::as_str);
+    let noise = machine.summary.and_then(Summary::noise);
+    let based_on = match noise {
+        Some(noise) => {
+            let lost: units::Nanos = noise.cpus.iter().map(|cpu| cpu.noise_ns).sum();
+            let elapsed: units::Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+            let share = number::known(units::Ppm::of(lost, elapsed));
+            match machine.advice.measured {
+                true => text!("; its CPUs lost {} of their time", share),
+                false => {
+                    text!("; its CPUs lost {} of their time, to unknown causes", share)
+                }
+            }
+        }
+        None => "; nothing was measured".into(),
+    };
+    text!(
+        "Advice for {} (--goal {}), kernel {}{}: {} of {} rules hold.",
+        goal(machine.advice.goal),
+        machine.advice.goal.name(),
+        release.map_or_else(|| Text::from("unknown"), Text::name),
+        based_on,
+        machine.advice.items.len().to_string(),
+        machine.advice.rules.to_string(),
+    )
+}
+
+/// What a goal is, in words.
+pub(crate) fn goal(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Latency => "short delays",
+        Goal::Realtime => "bounded delays of real-time threads",
+        Goal::Throughput => "throughput",
+        Goal::Hpc => "parallel programs",
+        Goal::Benchmark => "run times that repeat",
+        Goal::VmGuest => "a virtual machine",
+        Goal::VmHost => "a host of virtual machines",
+        Goal::ContainerHost => "a host of containers",
+        Goal::Idle => "little work while idle",
+    }
+}
+
+fn none(advice: &Advice) -> Text {
+    match advice.measured {
+        true => "No rule holds that acts on a hundredth of the lost time or more.".into(),
+        false => "No rule holds.".into(),
+    }
+}
+
+/// The change, what it acts on, and what it gains.
+fn short_item(item: &AdviceItem) -> Item {
+    Item::new(text!("{}{}. {}", change(item), acts_on(item), item.rule.gain))
+}
+
+fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
+    let importance = match item.rule.importance {
+        Importance::Important => "important",
+        Importance::Useful => "useful",
+        Importance::Minor => "minor",
+    };
+    let kind = match item.rule.kind {
+        Kind::Mistake => "mistake",
+        Kind::Advice => "advice",
+    };
+    Item::new(text!("{}{}.", change(item), acts_on(item)))
+        .and(item.rule.reason)
+        .and(text!("Gain: {} Price: {}", item.rule.gain, item.rule.price))
+        .and(text!(
+            "{} ({}, {}), kernels {}; source: {}",
+            Text::name(item.rule.name),
+            importance,
+            kind,
+            item.rule.kernels.to_string(),
+            item.rule.source,
+        ))
+        .all_commands(commands(item, facts))
+}
+
+/// What is to be changed, and from what.
+fn change(item: &AdviceItem) -> Text {
+    let now = item.from.as_deref().filter(|from| !from.is_empty());
+    let now = now.map(|now| text!(" (now {})", Text::name(now)));
+    match &item.change {
+        Change::Set { name, to } => {
+            text!(
+                "Set {} to {}{}",
+                Text::command(name.as_str()),
+                Text::command(to.as_str()),
+                now
+            )
+        }
+        Change::Boot { parameter } => {
+            text!("Boot with {}{}", Text::command(parameter.as_str()), now)
+        }
+        Change::Unboot { parameter } => text!(
+            "Remove {} from the boot parameters",
+            Text::command(match item.from.as_deref() {
+                Some("") | None => parameter.clone(),
+                Some(value) => format!("{parameter}={value}"),
+            })
+        ),
+        Change::Build { option, to } => {
+            text!(
+                "Use a kernel with {}{}",
+                Text::command(format!("CONFIG_{option}={to}")),
+                now
+            )
+        }
+        Change::Action { text } => Text::from(text.as_str()),
+    }
+}
+
+/// What it acts on, with the measured time.
+fn acts_on(item: &AdviceItem) -> Option<Text> {
+    let taken = item.taken.filter(|taken| !taken.ns.is_zero())?;
+    let source = item.rule.acts_on?;
+    Some(text!(
+        ": {} took {} of the lost time",
+        Text::name(source),
+        number::known(taken.lost_ppm)
+    ))
+}
+
+/// The commands that try or make the change.
+fn commands(item: &AdviceItem, facts: &Facts) -> Vec<String> {
+    match &item.change {
+        Change::Set { name, to } => {
+            let trial = format!("sudo noisefloor try {name}={to} -- noise -d 5");
+            let lasts = lasting(name, to).into_iter().next().map(last);
+            [Some(trial), lasts].into_iter().flatten().collect()
+        }
+        Change::Boot { parameter } => {
+            let tool = facts.boot.changed_with.get().map_or("", String::as_str);
+            advise::boot_commands(tool, parameter)
+        }
+        Change::Unboot { .. } | Change::Build { .. } | Change::Action { .. } => {
+            Vec::new()
+        }
+    }
+}
+
+/// What makes a setting last.
+fn last(lasting: Lasting) -> String {
+    match lasting {
+        Lasting::Sysctl(line) => {
+            format!("echo '{line}' | sudo tee /etc/sysctl.d/60-noisefloor.conf")
+        }
+        Lasting::Tmpfile(line) => {
+            format!("echo '{line}' | sudo tee /etc/tmpfiles.d/60-noisefloor.conf")
+        }
+        Lasting::KernelParameter(parameter) => format!("# at boot: {parameter}"),
+        Lasting::TunedCpu(line) => format!("# in a profile of tuned, [cpu]: {line}"),
+    }
+}
+
+/// The rules that could not be judged, by what is unknown.
+fn undecided(advice: &Advice) -> Document {
+    let pairs = advice.undecided.iter().map(|one| (one.unknown, one.name.to_owned()));
+    let lines = crate::grouped::grouped(pairs)
+        .into_iter()
+        .map(|(unknown, rules)| text!("{}: {}", Text::name(unknown), rules.join(", ")));
+    Document::section("Not judged, as this is unknown", List::lines(lines))
+}
+
+/// The advice as one JSON object; `taken` and `tool` are those of a recording made now.
+///
+/// # Errors
+/// Serialisation does not fail for these types.
+pub fn advice_json(
+    machine: &AdvisedMachine<'_>,
+    taken: &str,
+    tool: &str,
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Advised<'a> {
+        taken: &'a str,
+        tool: &'a str,
+        facts: &'a Facts,
+        summary: &'a Advice,
+        doubts: &'a [Doubt],
+    }
+    let AdvisedMachine { facts, advice, doubts, .. } = *machine;
+    object("advice", Advised { taken, tool, facts, summary: advice, doubts })
+}
+
+/// The reference of all rules, by subject, in Markdown.
+pub fn rules_reference() -> String {
+    let tables = advise::tables();
+    let count: usize = tables.iter().map(|table| table.rules.len()).sum();
+    let document = Document::default()
+        .add(Content::Title("Advice".into()))
+        .add(text!(
+            "The {} rules of {}, by subject. Each has the condition under which it holds, with the kernels for which that \
+             is known, what it changes, what becomes better and worse, and where that is documented. This file is \
+             generated from the tables in {}: do not edit it.",
+            count.to_string(),
+            Text::command("noisefloor advise"),
+            Text::command("crates/advise/rules/"),
+        ))
+        .add_all(tables.iter().map(section));
+    crate::markdown::markdown_text(&document)
+}
+
+/// The rules of one subject.
+fn section(table: &Table) -> Document {
+    Document::section(
+        table.subject.as_str(),
+        List::bullets(table.rules.iter().map(reference)),
+    )
+}
+
+/// One rule.
+fn reference(rule: &Rule) -> Item {
+    let goals: Vec<&str> = rule.goals.iter().map(|goal| goal.name()).collect();
+    let goals = if goals.is_empty() { "all".to_owned() } else { goals.join(", ") };
+    let when = rule.when.iter().map(|condition| Text::command(condition.to_string()));
+    Item::new(text!(
+        "{}: {}. {}",
+        Text::command(&*rule.name),
+        planned(&rule.change),
+        &*rule.reason
+    ))
+    .and(text!("Gain: {} Price: {}", &*rule.gain, &*rule.price))
+    .and(text!(
+        "If {}; kernels: {}; goals: {}. Source: {}",
+        Text::join(when, " and "),
+        rule.kernels.to_string(),
+        goals,
+        &*rule.source
+    ))
+}
+
+/// A change of a rule, in words.
+fn planned(change: &Change) -> Text {
+    match change {
+        Change::Set { name, to } => {
+            text!("set {} to {}", Text::command(&**name), Text::command(&**to))
+        }
+        Change::Boot { parameter } => text!("boot with {}", Text::command(&**parameter)),
+        Change::Unboot { parameter } => {
+            text!("remove {} from the boot parameters", Text::command(&**parameter))
+        }
+        Change::Build { option, to } => {
+            text!("use a kernel with {}", Text::command(format!("CONFIG_{option}={to}")))
+        }
+        Change::Action { text } => Text::from(text.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::example::{self, GUEST};
+    use crate::terminal::{full_text, screen_text};
+
+    /// Check that the reference in `docs/` is that of the tables.
+    #[test]
+    fn reference_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/advice.md");
+        let stored = std::fs::read_to_string(path).unwrap();
+        assert!(
+            stored == rules_reference(),
+            "docs/advice.md is out of date; hint: cargo run -- generate advice docs"
+        );
+    }
+
+    /// A machine of which the noise was measured, and the size of a report about it.
+    fn report(render: fn(&Document) -> String) -> String {
+        let recording = example::blamed(example::check(GUEST, 2));
+        let summary = Summary::of(&recording);
+        let machine = advise::Machine::new(&recording.facts, Some(&summary), None);
+        let advice = Advice::of(&machine, Goal::Latency);
+        render(&advice_document(&AdvisedMachine {
+            facts: &recording.facts,
+            summary: Some(&summary),
+            advice: &advice,
+            doubts: &machine.doubts(),
+        }))
+    }
+
+    /// Check that one screen has at most 24 lines of 80 columns.
+    #[test]
+    fn fits_one_screen() {
+        let text = report(screen_text);
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    /// Check the whole report, but for the rules that could not be judged.
+    #[test]
+    fn whole_report() {
+        let text = report(full_text);
+        assert_snapshot!(text.split("Not judged").next().unwrap());
+    }
+}
