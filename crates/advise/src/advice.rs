@@ -99,6 +99,13 @@ pub enum Holds<'a> {
     Unknown(&'a str),
 }
 
+impl AdviceItem {
+    /// Whether what it acts on took a part of the lost time that is worth a change.
+    pub fn is_worth_it(&self) -> bool {
+        self.taken.is_some_and(is_worth_it)
+    }
+}
+
 impl Rule {
     /// Whether it holds where this is known of subjects, apart from its goals and its kernels.
     pub fn holds(&self, answer: impl Fn(&str) -> Answer) -> Holds<'_> {

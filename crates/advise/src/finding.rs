@@ -5,16 +5,16 @@ use serde::Serialize;
 use summary::{CulpritSummary, LineSummary, TickVerdict};
 use units::{Cpu, CpuSet, Hz, Nanos, PerSecond, Ppm};
 
+use crate::advice::AdviceItem;
+use crate::rule::Change;
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The rule, with the numbers it is based on.
     pub rule: FindingRule,
-    /// What can be done about it; `None` if that is unknown.
-    pub action: Option<Action>,
-    /// The part of the lost time that the action avoids, as a share of it; `None` if that is
-    /// unknown, or none.
-    pub gain: Option<Ppm>,
+    /// The advice about it that gains most; `None` if there is none.
+    pub advice: Option<AdviceItem>,
     /// The next command to run.
     pub next: String,
 }
@@ -142,49 +142,6 @@ pub enum TimerShare {
     Few,
 }
 
-/// What can be done about a finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Run one task on one of these `nohz_full` CPUs: the tick stops there.
-    UseNohzFull(CpuSet),
-    /// Boot with `nohz_full=` for these CPUs.
-    SetNohzFull(CpuSet),
-    /// None: the kernel is built without `CONFIG_NO_HZ_FULL`.
-    NoNohzFull,
-    /// None: the only CPU must be a housekeeping CPU.
-    OnlyCpu,
-    /// Remove or replace a boot parameter.
-    RemoveParameter,
-    /// Keep other programs off this CPU.
-    Partition(Cpu),
-    /// Move IRQs from this CPU to others.
-    MoveIrqs(Cpu),
-    /// The same, if the kernel does not set their affinity itself, which is unknown.
-    TryToMoveIrqs(Cpu),
-    /// None: the kernel sets the affinity of this IRQ itself.
-    FixedIrq,
-    /// None: only the host can reduce steal time.
-    Host,
-    /// Boot with `isolcpus=` for these CPUs.
-    Isolcpus(CpuSet),
-}
-
-impl Action {
-    /// When it can be done.
-    pub fn when(&self) -> When {
-        match self {
-            Self::UseNohzFull(_)
-            | Self::Partition(_)
-            | Self::MoveIrqs(_)
-            | Self::TryToMoveIrqs(_) => When::Now,
-            Self::SetNohzFull(_) | Self::RemoveParameter | Self::Isolcpus(_) => {
-                When::Boot
-            }
-            Self::NoNohzFull | Self::OnlyCpu | Self::FixedIrq | Self::Host => When::Never,
-        }
-    }
-}
-
 /// When something can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -193,6 +150,17 @@ pub enum When {
     Now,
     /// On the kernel's command line.
     Boot,
-    /// Not on this machine.
-    Never,
+    /// In the kernel's configuration.
+    Build,
+}
+
+impl Change {
+    /// When it can be made.
+    pub fn when(&self) -> When {
+        match self {
+            Self::Set { .. } | Self::Action { .. } => When::Now,
+            Self::Boot { .. } | Self::Unboot { .. } => When::Boot,
+            Self::Build { .. } => When::Build,
+        }
+    }
 }

@@ -1,17 +1,17 @@
-//! The rules: each compares fields of the facts and of the summary.
-//!
-//! An action is one that the facts show to be possible on this machine, apart from privileges;
-//! what the facts do not show is not advised, or the action says under which condition it works.
+//! The findings of `check`: what its report says about a machine, with the numbers, and the advice about
+//! each.
 
 use facts::{Facts, Why};
-use recording::{CulpritKind, StealClock};
+use recording::CulpritKind;
 use summary::{
-    CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, Verdict,
-    spinning_verdicts, tick_hz, tick_verdicts,
+    CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, spinning_verdicts,
+    tick_hz, tick_verdicts,
 };
-use units::{Cpu, CpuSet, Nanos, PerSecond, Ppm};
+use units::{CpuSet, Nanos, PerSecond, Ppm};
 
-use crate::finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
+use crate::advice::{Advice, AdviceItem};
+use crate::finding::{CpuLoss, Finding, FindingRule, Loss, TimerShare};
+use crate::rule::Change;
 
 /// Less frequent interrupts are not reported.
 const FREQUENT: PerSecond = PerSecond::new(1.0);
@@ -23,22 +23,50 @@ const MATERIAL_TIME: u64 = 10_000;
 const CULPRITS: usize = 3;
 
 /// The findings about a machine, in the order in which they are printed.
-pub fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<Finding> {
-    let rules: [fn(&Facts, &CheckSummary) -> Option<Finding>; 7] =
-        [tick, inert_parameters, loss, interrupts, hypervisor, isolated_cpus, needs_root];
-    let found = rules.iter().filter_map(|rule| rule(facts, summary));
-    found.map(|finding| finding.with_gain(&summary.verdict)).collect()
+pub fn findings(facts: &Facts, summary: &CheckSummary, advice: &Advice) -> Vec<Finding> {
+    let about =
+        |rule: &FindingRule| advice.items.iter().find(|item| is_about(rule, item));
+    let found = [
+        tick(facts, summary),
+        inert_parameters(facts),
+        loss(facts, summary),
+        interrupts(summary),
+        hypervisor(facts, summary),
+        isolated_cpus(facts, summary),
+        needs_root(facts),
+    ];
+    let found = found.into_iter().flatten();
+    found
+        .map(|(rule, next)| Finding { advice: about(&rule).cloned(), rule, next })
+        .collect()
 }
 
-fn finding(
-    rule: FindingRule,
-    action: Option<Action>,
-    next: impl Into<String>,
-) -> Option<Finding> {
-    Some(Finding { rule, action, gain: None, next: next.into() })
+/// A finding without its advice: the rule, and the next command.
+type Found = (FindingRule, String);
+
+fn finding(rule: FindingRule, next: impl Into<String>) -> Option<Found> {
+    Some((rule, next.into()))
 }
 
-fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
+/// Whether an advised change is about a finding: it acts on the same noise.
+fn is_about(rule: &FindingRule, item: &AdviceItem) -> bool {
+    let acts_on = |source: &str| item.rule.acts_on == Some(source);
+    match rule {
+        FindingRule::Tick { .. } => acts_on("tick"),
+        FindingRule::InertParameters { .. } => {
+            matches!(item.change, Change::Unboot { .. })
+        }
+        FindingRule::Loss(Some(loss)) if loss.mostly_programs => acts_on("programs"),
+        FindingRule::Interrupts { .. } => acts_on("irq"),
+        FindingRule::Hypervisor { .. } => acts_on("steal"),
+        FindingRule::NoIsolatedCpus { .. } => acts_on("programs"),
+        FindingRule::Loss(_)
+        | FindingRule::IsolatedCpus { .. }
+        | FindingRule::NeedsRoot { .. } => false,
+    }
+}
+
+fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Found> {
     let cpus = summary.noise.cpus.iter();
     let rates = cpus.map(|cpu| (cpu.cpu, cpu.proc.timer_hz));
     let rule = FindingRule::Tick {
@@ -46,37 +74,19 @@ fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         idle: tick_verdicts(facts, &summary.rest.cpus),
         busy: spinning_verdicts(facts, rates),
     };
-    let action = stop_tick(facts);
-    let is_possible = action.as_ref().is_some_and(|action| action.when() == When::Now);
-    let next = if is_possible { "sudo noisefloor nohz test" } else { "noisefloor ticks" };
-    finding(rule, action, next)
+    let stops = facts.tick.nohz_full.get().is_some_and(|full| !full.is_empty());
+    finding(rule, if stops { "sudo noisefloor nohz test" } else { "noisefloor ticks" })
 }
 
-fn stop_tick(facts: &Facts) -> Option<Action> {
-    let online = facts.cpus.online.get()?;
-    match facts.tick.nohz_full.value().map(|full| full.and(online)) {
-        Ok(full) if !full.is_empty() => Some(Action::UseNohzFull(full)),
-        Ok(_) => Some(all_but_first(online, Action::SetNohzFull)),
-        Err(unknown) if unknown.code == Why::NotConfigured => Some(Action::NoNohzFull),
-        Err(_) => None,
-    }
-}
-
-/// An action for all CPUs except for one, which remains a housekeeping CPU.
-fn all_but_first(online: &CpuSet, action: fn(CpuSet) -> Action) -> Action {
-    let others = online.without(&online.iter().take(1).collect());
-    if others.is_empty() { Action::OnlyCpu } else { action(others) }
-}
-
-fn inert_parameters(facts: &Facts, _: &CheckSummary) -> Option<Finding> {
+fn inert_parameters(facts: &Facts) -> Option<Found> {
     let parameters = facts.boot.inert.get().filter(|inert| !inert.is_empty())?.clone();
     let rule = FindingRule::InertParameters { parameters };
-    finding(rule, Some(Action::RemoveParameter), "noisefloor facts")
+    finding(rule, "noisefloor facts")
 }
 
-fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
+fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Found> {
     let Some(worst) = summary.noise.by_loss().first().copied() else {
-        return finding(FindingRule::Loss(None), None, "noisefloor noise");
+        return finding(FindingRule::Loss(None), "noisefloor noise");
     };
     let (cpu, proc) = (worst.cpu, &worst.proc);
     let (unexplained, known): (Vec<&CulpritSummary>, Vec<&CulpritSummary>) = worst
@@ -110,10 +120,8 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         waited_ns: proc.waited_ns,
         mostly_programs: !waited.is_zero() && waited.saturating_mul(2) >= worst.noise_ns,
     };
-    let action =
-        (worst.gaps > 0).then(|| avoid_loss(facts, &summary.verdict, cpu)).flatten();
     let next = format!("sudo noisefloor noise -c {cpu} -d 60");
-    finding(FindingRule::Loss(Some(loss)), action, next)
+    finding(FindingRule::Loss(Some(loss)), next)
 }
 
 /// Whether time is worth a remark about the hypervisor.
@@ -132,34 +140,7 @@ fn timer_share(cpu: &CpuNoiseSummary) -> Option<TimerShare> {
     })
 }
 
-/// What avoids at least half of the time that all CPUs lost.
-fn avoid_loss(facts: &Facts, verdict: &Verdict, cpu: Cpu) -> Option<Action> {
-    let split = verdict.split.as_ref();
-    let programs = split.map(|split| split.programs).or(verdict.threads)?;
-    let is_most = |part: Nanos| part.saturating_mul(2) >= verdict.lost.ns;
-    if is_most(programs.ns) {
-        return keep_programs_off(facts, cpu);
-    }
-    is_most(split?.hypervisor.ns).then_some(Action::Host)
-}
-
-/// What keeps other programs off a CPU: a partition now, else isolated CPUs at the next boot.
-pub(crate) fn keep_programs_off(facts: &Facts, cpu: Cpu) -> Option<Action> {
-    let online = facts.cpus.online.get()?;
-    match online.len() > 1 && facts.can_partition() {
-        true => Some(Action::Partition(cpu)),
-        false => isolate_at_boot(facts, online),
-    }
-}
-
-/// `isolcpus=` for all CPUs except for one; `None` if the kernel may not have it.
-fn isolate_at_boot(facts: &Facts, online: &CpuSet) -> Option<Action> {
-    let action = all_but_first(online, Action::Isolcpus);
-    let is_possible = facts.cpus.isolcpus.get() == Some(&true);
-    (is_possible || action == Action::OnlyCpu).then_some(action)
-}
-
-fn interrupts(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
+fn interrupts(summary: &CheckSummary) -> Option<Found> {
     let rate = |line: &LineSummary| line.rate_hz.map_or(0.0, |rate| rate.get());
     let lines = summary.noise.cpus.iter().flat_map(|cpu| {
         let lines = cpu.proc.interrupts.iter().flatten();
@@ -169,49 +150,27 @@ fn interrupts(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     if rate(line) < FREQUENT.get() {
         return None;
     }
-    let (action, next) = match line.is_device() {
-        true => {
-            let next = format!("cat /proc/irq/{}/smp_affinity_list", line.line);
-            (move_irq(facts, &line.line, cpu), next)
-        }
-        false => (None, format!("grep -w {} /proc/interrupts", line.line)),
+    let next = match line.is_device() {
+        true => format!("cat /proc/irq/{}/smp_affinity_list", line.line),
+        false => format!("grep -w {} /proc/interrupts", line.line),
     };
-    finding(FindingRule::Interrupts { cpu, interrupt: line.clone() }, action, next)
+    finding(FindingRule::Interrupts { cpu, interrupt: line.clone() }, next)
 }
 
-/// What moves an IRQ off a CPU.
-fn move_irq(facts: &Facts, irq: &str, cpu: Cpu) -> Option<Action> {
-    if facts.cpus.online.get()?.len() == 1 {
-        return Some(Action::OnlyCpu);
-    }
-    match facts.irq.fixed.value() {
-        Ok(fixed) if fixed.iter().any(|fixed| fixed.to_string() == irq) => {
-            Some(Action::FixedIrq)
-        }
-        Ok(_) => Some(Action::MoveIrqs(cpu)),
-        Err(unknown) if unknown.code == Why::TooOld => Some(Action::TryToMoveIrqs(cpu)),
-        Err(_) => None,
-    }
-}
-
-fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
+fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Found> {
     let name = facts.virt.hypervisor.get()?.clone()?;
     let cpus = summary.noise.cpus.iter();
     let most = cpus.filter_map(|cpu| Some((cpu.stolen()?, cpu.cpu))).max();
     let steal_clock = facts.virt.steal_clock.get() == Some(&true);
     let (stolen, cpu) = most.filter(|_| steal_clock).unzip();
-    // Of /proc/stat, one step may have begun before the measurement.
-    let is_stolen = stolen.is_some_and(|stolen| {
-        !stolen.at_least.is_zero() || stolen.at_most > StealClock::STEP
-    });
     let (steal_ns, steal_min_ns) =
         stolen.map(|stolen| (stolen.at_most, stolen.at_least)).unzip();
     let rule = FindingRule::Hypervisor { name, steal_clock, cpu, steal_ns, steal_min_ns };
     let next = if steal_clock { "vmstat 1 5" } else { "noisefloor facts" };
-    finding(rule, is_stolen.then_some(Action::Host), next)
+    finding(rule, next)
 }
 
-fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
+fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Found> {
     facts.cpus.isolated.get()?;
     // A kernel without nohz_full has no such CPU; for other reasons they are unknown.
     let has_none = |why: Why| matches!(why, Why::NotConfigured | Why::TooOld);
@@ -221,9 +180,8 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let isolated = facts.set_apart();
     if isolated.is_empty() {
         let online = facts.cpus.online.get()?.clone();
-        let action = isolate_at_boot(facts, &online);
         let rule = FindingRule::NoIsolatedCpus { online };
-        return finding(rule, action, "cat /proc/cmdline");
+        return finding(rule, "cat /proc/cmdline");
     }
     let by_loss = summary.noise.by_loss();
     let worst = |is_isolated: bool| {
@@ -239,15 +197,15 @@ fn isolated_cpus(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         true => "noisefloor facts".to_owned(),
         false => format!("noisefloor noise -c {measurable} -d 60"),
     };
-    finding(FindingRule::IsolatedCpus { cpus: isolated, worst, worst_other }, None, next)
+    finding(FindingRule::IsolatedCpus { cpus: isolated, worst, worst_other }, next)
 }
 
-fn needs_root(facts: &Facts, _: &CheckSummary) -> Option<Finding> {
+fn needs_root(facts: &Facts) -> Option<Found> {
     let page = facts.page();
     let unknown = page.entries().iter().filter_map(|entry| entry.value.as_ref().err());
     let hidden = unknown.filter(|unknown| unknown.code == Why::NeedsRoot).count();
     let rule = FindingRule::NeedsRoot { facts: hidden };
-    if hidden == 0 { None } else { finding(rule, None, "sudo noisefloor check") }
+    if hidden == 0 { None } else { finding(rule, "sudo noisefloor check") }
 }
 
 #[cfg(test)]
@@ -258,6 +216,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::{Goal, Losses, Machine};
 
     /// A recorded `check` of a guest with two CPUs, neither of them isolated.
     pub(crate) fn golden() -> Recording {
@@ -269,9 +228,30 @@ pub(crate) mod tests {
         Recording::from_json(&text, Path::new(path)).unwrap()
     }
 
-    fn found(recording: &Recording) -> Vec<Finding> {
-        let Body::Check { series, .. } = &recording.body else { return Vec::new() };
-        findings(&recording.facts, &CheckSummary::of(series))
+    /// The facts of a recording with other values (null: absent) by their keys, and its summary.
+    pub(crate) fn on(
+        recording: &Recording,
+        known: &[(&str, Value)],
+    ) -> (Facts, CheckSummary) {
+        let mut facts = serde_json::to_value(&recording.facts).unwrap();
+        for (key, value) in known {
+            let (group, name) = key.split_once('.').unwrap();
+            let unknown = facts["unknown"].as_object_mut().unwrap();
+            unknown.remove(*key);
+            if value.is_null() {
+                unknown.insert((*key).to_owned(), json!({"code": "absent", "text": ""}));
+            }
+            facts[group][name] = value.clone();
+        }
+        let Body::Check { series, .. } = &recording.body else { panic!("another kind") };
+        (serde_json::from_value(facts).unwrap(), CheckSummary::of(series))
+    }
+
+    fn found(recording: &Recording, known: &[(&str, Value)]) -> Vec<Finding> {
+        let (facts, summary) = on(recording, known);
+        let losses = Losses::of_check(&summary);
+        let advice = Advice::of(&Machine::new(&facts, Some(losses), None), Goal::Latency);
+        findings(&facts, &summary, &advice)
     }
 
     /// The finding with that code, if CPU 0 is changed so.
@@ -280,7 +260,7 @@ pub(crate) mod tests {
         change(&mut recording.body.noise_mut().unwrap().cpus[0]);
         let with_json =
             |finding: Finding| (serde_json::to_value(&finding.rule).unwrap(), finding);
-        let mut all = found(&recording).into_iter().map(with_json);
+        let mut all = found(&recording, &[]).into_iter().map(with_json);
         all.find(|(json, _)| json["code"] == code).unwrap()
     }
 
@@ -293,7 +273,7 @@ pub(crate) mod tests {
             let keys: Vec<&str> = numbers.keys().map(String::as_str).collect();
             format!("{}: {}", rule["code"].as_str().unwrap(), keys.join(" "))
         };
-        let found: Vec<String> = found(&golden()).into_iter().map(keys).collect();
+        let found: Vec<String> = found(&golden(), &[]).into_iter().map(keys).collect();
         let expected = [
             "tick: busy hz idle",
             "loss: cpu cpus culprits elapsed_ns gap_ns_max gap_ns_p50 gaps gaps_hz hypervisor \
@@ -306,7 +286,7 @@ pub(crate) mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Check the numbers of a tick's rates, and the action of a kernel without `nohz_full`.
+    /// Check the numbers of a tick's rates, and that the next command is a test only where the tick stops.
     #[test]
     fn tick_rates() {
         let (json, finding) = changed("tick", |_| ());
@@ -316,145 +296,29 @@ pub(crate) mod tests {
             (&json!("more_than_hz"), &json!("1"))
         );
         assert_eq!(busy["timer_hz"][0], busy["timer_hz"][1]);
-        assert_eq!(finding.action, Some(Action::NoNohzFull));
         assert_eq!(finding.next, "noisefloor ticks");
+        let full = found(&golden(), &[("tick.nohz_full", json!("1"))]);
+        assert_eq!(full[0].next, "sudo noisefloor nohz test");
     }
 
-    /// Check that a loss to other programs is one only if it is at least half of the noise.
+    /// Check that a loss to other programs is one only if it is at least half of the noise, and what is
+    /// advised about it.
     #[test]
     fn loss_to_programs() {
         let (json, finding) = changed("loss", |_| ());
         assert_eq!(json["numbers"]["mostly_programs"], true);
         // The recording does not say what is possible on the machine.
-        assert_eq!(finding.action, None);
+        assert_eq!(finding.advice, None);
         let less = |cpu: &mut CpuNoise| cpu.proc.waited_ns = Some(Nanos::from_millis(20));
         assert_eq!(changed("loss", less).0["numbers"]["mostly_programs"], false);
         let unknown = |cpu: &mut CpuNoise| cpu.proc.waited_ns = None;
         let (json, _) = changed("loss", unknown);
         assert_eq!(json["numbers"]["waited_ns"], Value::Null);
-        assert_eq!(action_on(&[PARTITIONS], "loss", unknown), None);
-    }
-
-    /// A fact as JSON: its group, its name, and its value, or why it is unknown.
-    type Known = (&'static str, &'static str, Result<&'static str, &'static str>);
-
-    const PARTITIONS: Known = ("cgroup", "partitions", Ok("\"/sys/fs/cgroup\""));
-    const ISOLCPUS: Known = ("cpus", "isolcpus", Ok("true"));
-    const ONE_CPU: Known = ("cpus", "online", Ok("\"0\""));
-
-    /// The finding with that code on a machine with these facts, if CPU 0 is changed so.
-    fn on(known: &[Known], code: &str, change: impl Fn(&mut CpuNoise)) -> Finding {
-        let mut recording = golden();
-        change(&mut recording.body.noise_mut().unwrap().cpus[0]);
-        let mut facts = serde_json::to_value(&recording.facts).unwrap();
-        for (group, name, value) in known {
-            let key = format!("{group}.{name}");
-            let unknown = facts["unknown"].as_object_mut().unwrap();
-            unknown.remove(&key);
-            if let Err(code) = value {
-                unknown.insert(key, json!({"code": code, "text": "unknown"}));
-            }
-            let value =
-                value.map_or(Value::Null, |json| serde_json::from_str(json).unwrap());
-            facts[group][name] = value;
-        }
-        recording.facts = serde_json::from_value(facts).unwrap();
-        let is_it = |finding: &Finding| {
-            serde_json::to_value(&finding.rule).unwrap()["code"] == code
-        };
-        found(&recording).into_iter().find(is_it).unwrap()
-    }
-
-    fn action_on(
-        known: &[Known],
-        code: &str,
-        change: impl Fn(&mut CpuNoise),
-    ) -> Option<Action> {
-        on(known, code, change).action
-    }
-
-    fn isolcpus(cpus: &str) -> Option<Action> {
-        Some(Action::Isolcpus(cpus.parse().unwrap()))
-    }
-
-    /// Check that a partition is advised only where it can be created, and isolated CPUs only where
-    /// the kernel has them and another CPU is left.
-    #[test]
-    fn possible_isolation() {
-        let release = |release| ("kernel", "release", Ok(release));
-        let (old, middle) = (release("\"5.15.0\""), release("\"6.12.0\""));
-        let isolated = ("cpus", "isolated", Ok("\"1\""));
-        let hybrid = ("cgroup", "partitions", Err("absent"));
-        let partition = Some(Action::Partition(Cpu::new(0)));
-        for (known, action) in [
-            (&[PARTITIONS, ISOLCPUS][..], partition.clone()),
-            (&[PARTITIONS, ISOLCPUS, middle], partition),
-            (&[PARTITIONS, ISOLCPUS, middle, isolated], isolcpus("1")),
-            (&[PARTITIONS, ISOLCPUS, old], isolcpus("1")),
-            (&[hybrid, ISOLCPUS], isolcpus("1")),
-            (&[hybrid, ("cpus", "isolcpus", Ok("false"))], None),
-            (&[hybrid, ("cpus", "isolcpus", Err("absent"))], None),
-            (&[PARTITIONS, ISOLCPUS, ONE_CPU], Some(Action::OnlyCpu)),
-        ] {
-            assert_eq!(action_on(known, "loss", |_| ()), action, "{known:?}");
-        }
-        let none = |known: &[Known]| action_on(known, "no_isolated_cpus", |_| ());
-        assert_eq!(none(&[ISOLCPUS]), isolcpus("1"));
-        assert_eq!(none(&[("cpus", "isolcpus", Ok("false"))]), None);
-        assert_eq!(none(&[ISOLCPUS, ONE_CPU]), Some(Action::OnlyCpu));
-    }
-
-    /// Check that only interrupts that can be moved are to be moved.
-    #[test]
-    fn possible_moves() {
-        let FindingRule::Interrupts { cpu, interrupt } =
-            on(&[], "interrupts", |_| ()).rule
-        else {
-            panic!("another rule")
-        };
-        assert!(interrupt.is_device(), "{interrupt:?}");
-        let own: &'static str = format!("[7, {}]", interrupt.line).leak();
-        for (known, action) in [
-            (("irq", "fixed", Ok("[7]")), Some(Action::MoveIrqs(cpu))),
-            (("irq", "fixed", Ok(own)), Some(Action::FixedIrq)),
-            (("irq", "fixed", Err("too_old")), Some(Action::TryToMoveIrqs(cpu))),
-            (("irq", "fixed", Err("not_applicable")), None),
-            (ONE_CPU, Some(Action::OnlyCpu)),
-        ] {
-            assert_eq!(action_on(&[known], "interrupts", |_| ()), action, "{known:?}");
-        }
-    }
-
-    /// Check that the tick is to be stopped only with a kernel that can, and tested only where it
-    /// stops.
-    #[test]
-    fn possible_stops() {
-        let cpus = |cpus: &str| cpus.parse().unwrap();
-        let (test, ticks) = ("sudo noisefloor nohz test", "noisefloor ticks");
-        for (full, action, next) in [
-            (Ok("\"1\""), Some(Action::UseNohzFull(cpus("1"))), test),
-            (Ok("\"\""), Some(Action::SetNohzFull(cpus("1"))), ticks),
-            // CPU 7 is offline.
-            (Ok("\"7\""), Some(Action::SetNohzFull(cpus("1"))), ticks),
-            (Err("not_configured"), Some(Action::NoNohzFull), ticks),
-            (Err("absent"), None, ticks),
-        ] {
-            let finding = on(&[("tick", "nohz_full", full)], "tick", |_| ());
-            assert_eq!((finding.action, &*finding.next), (action, next), "{full:?}");
-        }
-    }
-
-    /// Check that steal time of zero, and unread steal time, have no action.
-    #[test]
-    fn steal_time() {
-        for (steal, action) in [
-            (None, None),
-            (Some(Nanos::ZERO), None),
-            (Some(Nanos::from_millis(10)), Some(Action::Host)),
-        ] {
-            let change = |cpu: &mut CpuNoise| cpu.proc.steal_ns = steal;
-            let (json, finding) = changed("hypervisor", change);
-            assert_eq!(finding.action, action, "{json}");
-        }
+        let possible = [
+            ("cgroup.partitions", json!("/sys/fs/cgroup")),
+            ("kernel.release", json!("6.18.1")),
+        ];
+        let advised = found(&golden(), &possible)[1].advice.clone().unwrap();
+        assert_eq!(advised.rule.name, "partition-for-isolation");
     }
 }

@@ -17,11 +17,11 @@ mod tables;
 
 pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
-pub use finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
+pub use finding::{CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 pub use findings::findings;
 pub use lasting::{Lasting, boot_commands, lasting};
 pub use machine::Machine;
-pub use machine::losses::Taken;
+pub use machine::losses::{Losses, Taken};
 pub use rule::condition::{Answer, Condition};
 pub use rule::kernels::{Kernels, Version};
 pub use rule::noise_source::NoiseSource;

@@ -30,11 +30,7 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// A machine with these facts, with the noise that was measured there, if any. Advice is about these CPUs:
     /// `None` for those that are isolated, or else all but the first core.
-    pub fn new(
-        facts: &'a Facts,
-        measured: Option<&summary::Summary>,
-        cpus: Option<CpuSet>,
-    ) -> Self {
+    pub fn new(facts: &'a Facts, losses: Option<Losses>, cpus: Option<CpuSet>) -> Self {
         let entries = facts.page().entries().to_vec();
         let page = entries
             .into_iter()
@@ -42,7 +38,7 @@ impl<'a> Machine<'a> {
         Self {
             facts,
             page: page.collect(),
-            losses: measured.and_then(Losses::of),
+            losses,
             cpus: cpus.or_else(|| quiet_cpus(facts)),
         }
     }
@@ -94,7 +90,7 @@ impl<'a> Machine<'a> {
             Some(("facts", key)) => Some(self.fact(key)),
             Some(("noise", name)) => Some(self.loss(|losses| losses.of_source(name))),
             Some(("idle", "timer_hz")) => Some(self.loss(|losses| losses.idle_hz)),
-            Some(("gap", "max_us")) => Some(self.loss(|losses| losses.longest_us)),
+            Some(("gap", "max_us")) => Some(self.loss(|losses| losses.longest_us())),
             Some(("latency", _)) => Some(Answer::Unknown),
             Some(_) | None => None,
         };
@@ -197,7 +193,8 @@ fn plain(value: &Value) -> Answer {
     })
 }
 
-/// The CPUs for which a machine can be quiet: those that are isolated, or else all but those of the first core.
+/// The CPUs for which a machine can be quiet: those that are isolated, or else all but those of the first
+/// core, or of one core all but the first.
 fn quiet_cpus(facts: &Facts) -> Option<CpuSet> {
     let online = facts.cpus.online.get()?;
     let isolated = facts.set_apart().and(online);
@@ -206,6 +203,7 @@ fn quiet_cpus(facts: &Facts) -> Option<CpuSet> {
     }
     let first: CpuSet = online.iter().take(1).collect();
     let mut cores = facts.cpus.cores.get().into_iter().flatten();
-    let core = cores.find(|core| !core.and(&first).is_empty()).cloned().unwrap_or(first);
-    Some(online.without(&core)).filter(|others| !others.is_empty())
+    let core = cores.find(|core| !core.and(&first).is_empty());
+    let choices = [core.unwrap_or(&first), &first].map(|rest| online.without(rest));
+    choices.into_iter().find(|others| !others.is_empty())
 }

@@ -6,13 +6,13 @@ use advise::{
 };
 use facts::Facts;
 use recording::Doubt;
-use serde::Serialize;
 use summary::Summary;
+use units::CpuSet;
 
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
-use crate::json::object;
+use crate::measurements::ticks::words;
 use crate::number;
 
 /// The numbers of items on one screen, of which the first that has room is shown.
@@ -147,18 +147,11 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
 }
 
 /// What is to be changed, and from what.
-fn change(item: &AdviceItem) -> Text {
+pub(crate) fn change(item: &AdviceItem) -> Text {
     let now = item.from.as_deref().filter(|from| !from.is_empty());
     let now = now.map(|now| text!(" (now {})", Text::name(now)));
     match &item.change {
-        Change::Set { name, to } => {
-            text!(
-                "Set {} to {}{}",
-                Text::command(name.as_str()),
-                Text::command(to.as_str()),
-                now
-            )
-        }
+        Change::Set { name, to } => text!("{}{}", setting(name, to), now),
         Change::Boot { parameter } => {
             text!("Boot with {}{}", Text::command(parameter.as_str()), now)
         }
@@ -170,13 +163,24 @@ fn change(item: &AdviceItem) -> Text {
             })
         ),
         Change::Build { option, to } => {
-            text!(
-                "Use a kernel with {}{}",
-                Text::command(format!("CONFIG_{option}={to}")),
-                now
-            )
+            let option = Text::command(format!("CONFIG_{option}={to}"));
+            text!("Use a kernel with {}{}", option, now)
         }
         Change::Action { text } => Text::from(text.as_str()),
+    }
+}
+
+/// What a setting of `try` does, or its new value.
+fn setting(name: &str, to: &str) -> Text {
+    let cpus = || match to.parse::<CpuSet>() {
+        Ok(cpus) => words::cpus(&cpus),
+        Err(_) => Text::name(to),
+    };
+    match name {
+        "partition" => text!("Keep other programs off {}", cpus()),
+        "irqs" => text!("Move the interrupts of devices to {}", cpus()),
+        "workqueues" => text!("Move unbound workqueues to {}", cpus()),
+        _ => text!("Set {} to {}", Text::command(name), Text::command(to)),
     }
 }
 
@@ -191,13 +195,26 @@ fn acts_on(item: &AdviceItem) -> Option<Text> {
     ))
 }
 
-/// The commands that try or make the change.
+/// The commands that try or make the change, and those that make it last.
 fn commands(item: &AdviceItem, facts: &Facts) -> Vec<String> {
+    let lasts = match &item.change {
+        Change::Set { name, to } => lasting(name, to).into_iter().next().map(last),
+        Change::Boot { .. }
+        | Change::Unboot { .. }
+        | Change::Build { .. }
+        | Change::Action { .. } => None,
+    };
+    trial(item, facts).into_iter().chain(lasts).collect()
+}
+
+/// The commands that try or make the change.
+pub(crate) fn trial(item: &AdviceItem, facts: &Facts) -> Vec<String> {
     match &item.change {
+        Change::Set { name, to } if name == "partition" => {
+            vec![format!("sudo noisefloor run -c {to} --partition --require COMMAND")]
+        }
         Change::Set { name, to } => {
-            let trial = format!("sudo noisefloor try {name}={to} -- noise -d 5");
-            let lasts = lasting(name, to).into_iter().next().map(last);
-            [Some(trial), lasts].into_iter().flatten().collect()
+            vec![format!("sudo noisefloor try {name}={to} -- noise -d 5")]
         }
         Change::Boot { parameter } => {
             let tool = facts.boot.changed_with.get().map_or("", String::as_str);
@@ -230,27 +247,6 @@ fn undecided(advice: &Advice) -> Document {
         .into_iter()
         .map(|(unknown, rules)| text!("{}: {}", Text::name(unknown), rules.join(", ")));
     Document::section("Not judged, as this is unknown", List::lines(lines))
-}
-
-/// The advice as one JSON object; `taken` and `tool` are those of a recording made now.
-///
-/// # Errors
-/// Serialisation does not fail for these types.
-pub fn advice_json(
-    machine: &AdvisedMachine<'_>,
-    taken: &str,
-    tool: &str,
-) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Advised<'a> {
-        taken: &'a str,
-        tool: &'a str,
-        facts: &'a Facts,
-        summary: &'a Advice,
-        doubts: &'a [Doubt],
-    }
-    let AdvisedMachine { facts, advice, doubts, .. } = *machine;
-    object("advice", Advised { taken, tool, facts, summary: advice, doubts })
 }
 
 /// The reference of all rules, by subject, in Markdown.
@@ -340,7 +336,8 @@ mod tests {
     fn report(render: fn(&Document) -> String) -> String {
         let recording = example::blamed(example::check(GUEST, 2));
         let summary = Summary::of(&recording);
-        let machine = advise::Machine::new(&recording.facts, Some(&summary), None);
+        let machine =
+            advise::Machine::new(&recording.facts, advise::Losses::of(&summary), None);
         let advice = Advice::of(&machine, Goal::Latency);
         render(&advice_document(&AdvisedMachine {
             facts: &recording.facts,

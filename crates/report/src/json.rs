@@ -9,8 +9,10 @@ use serde::Serialize;
 use summary::{HardwareSummary, Summary};
 
 use crate::json::metrics::Metrics;
+use crate::measurements::check::actions::advice;
 use crate::measurements::check::findings::{FindingText, findings};
 
+pub(crate) mod advice;
 pub(crate) mod cells;
 pub(crate) mod explanations;
 pub(crate) mod metrics;
@@ -83,7 +85,8 @@ pub fn json(
     with_series: bool,
 ) -> serde_json::Result<String> {
     let findings = if let Summary::Check(check) = summary {
-        Some(findings(&recording.facts, advise::findings(&recording.facts, check)))
+        let facts = &recording.facts;
+        Some(findings(facts, advise::findings(facts, check, &advice(facts, check))))
     } else {
         None
     };

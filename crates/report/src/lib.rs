@@ -43,7 +43,7 @@ mod number;
 mod pictures;
 mod terminal;
 
-pub use advice::{AdvisedMachine, advice_document, advice_json, rules_reference};
+pub use advice::{AdvisedMachine, advice_document, rules_reference};
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
 pub use cells::ablation::{Ablated, ablation_document, ablation_json};
 pub use cells::cells_document;
@@ -74,6 +74,7 @@ pub use export::hdr_log::hdr_log;
 pub use export::jitter::{jitter_hgrm, jitter_list};
 pub use export::prometheus::prometheus_text;
 pub use html::html_page;
+pub use json::advice::advice_json;
 pub use json::cells::cells_json;
 pub use json::explanations::{explain_diff_json, explain_json, phase_json};
 pub use json::trace::trace_json;

@@ -1,18 +1,16 @@
 //! The time that a machine lost, by source.
 
-use summary::{CulpritSummary, NoiseSummary, Summary};
+use summary::{CheckSummary, CpuNoiseSummary, CulpritSummary, NoiseSummary, Summary};
 use units::{Nanos, Ppm};
 
 use crate::rule::noise_source::NoiseSource;
 
 /// The noise that was measured.
-#[derive(Debug)]
-pub(crate) struct Losses {
+#[derive(Debug, Clone)]
+pub struct Losses {
     noise: NoiseSummary,
     /// Timer interrupts per second of the idle CPU with the most.
     pub(crate) idle_hz: Option<f64>,
-    /// The longest gap, in microseconds.
-    pub(crate) longest_us: Option<f64>,
 }
 
 /// What a source took.
@@ -28,17 +26,25 @@ pub struct Taken {
 
 impl Losses {
     /// Those of a measurement of OS noise.
-    pub(crate) fn of(summary: &Summary) -> Option<Self> {
-        let noise = summary.noise()?.clone();
-        let idle_hz = if let Summary::Check(check) = summary {
-            let rates = check.rest.cpus.iter().filter_map(|cpu| cpu.timer_hz);
-            rates.map(|rate| rate.get()).reduce(f64::max)
-        } else {
-            None
-        };
-        let longest = noise.cpus.iter().filter_map(|cpu| cpu.gap_ns.max).max();
-        let longest_us = longest.map(|longest| longest.get() as f64 / 1e3);
-        Some(Self { noise, idle_hz, longest_us })
+    pub fn of(summary: &Summary) -> Option<Self> {
+        if let Summary::Check(check) = summary {
+            return Some(Self::of_check(check));
+        }
+        Some(Self { noise: summary.noise()?.clone(), idle_hz: None })
+    }
+
+    /// Those of `check`.
+    pub fn of_check(check: &CheckSummary) -> Self {
+        let rates = check.rest.cpus.iter().filter_map(|cpu| cpu.timer_hz);
+        let idle_hz = rates.map(|rate| rate.get()).reduce(f64::max);
+        Self { noise: check.noise.clone(), idle_hz }
+    }
+
+    /// The longest gap, in microseconds.
+    pub(crate) fn longest_us(&self) -> Option<f64> {
+        let longest = self.noise.cpus.iter().filter_map(|cpu| cpu.gap_ns.max).max()?;
+        #[expect(clippy::cast_precision_loss, reason = "less than a minute")]
+        Some(longest.get() as f64 / 1e3)
     }
 
     /// Whether events were traced, so that each source is known.
@@ -48,25 +54,36 @@ impl Losses {
 
     /// What a source took of all CPUs.
     pub(crate) fn taken_by(&self, source: &NoiseSource) -> Option<Taken> {
-        if !self.are_traced() || !source.is_noise() {
-            return None;
-        }
-        let ns = sum(&self.noise.culprits, source);
+        let ns = self
+            .noise
+            .cpus
+            .iter()
+            .map(|cpu| self.of_cpu(cpu, source))
+            .sum::<Option<Nanos>>()?;
         let lost: Nanos = self.noise.cpus.iter().map(|cpu| cpu.noise_ns).sum();
         let elapsed: Nanos = self.noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let ns = ns.min(lost);
         Some(Taken { ns, lost_ppm: Ppm::of(ns, lost), ppm: Ppm::of(ns, elapsed) })
     }
 
     /// The share of the worst CPU's time that a source took, in ppm.
     pub(crate) fn of_source(&self, name: &str) -> Option<f64> {
         let source = NoiseSource::try_from(name.to_owned()).ok()?;
-        if !self.are_traced() || !source.is_noise() {
-            return None;
+        let shares =
+            self.noise.cpus.iter().map(|cpu| {
+                Some(Ppm::of(self.of_cpu(cpu, &source)?, cpu.elapsed_ns)?.get())
+            });
+        shares.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    }
+
+    /// What a source took of one CPU. Without traced events, only the time of other programs is known, from
+    /// the scheduler's count.
+    fn of_cpu(&self, cpu: &CpuNoiseSummary, source: &NoiseSource) -> Option<Nanos> {
+        match (self.are_traced(), source.is_noise(), source.is_programs()) {
+            (true, true, _) => Some(sum(&cpu.culprits, source)),
+            (false, _, true) => cpu.proc.waited_ns,
+            (true, false, _) | (false, _, false) => None,
         }
-        let shares = self.noise.cpus.iter().filter_map(|cpu| {
-            Some(Ppm::of(sum(&cpu.culprits, &source), cpu.elapsed_ns)?.get())
-        });
-        shares.reduce(f64::max)
     }
 }
 

@@ -18,6 +18,10 @@ pub struct NoiseSource {
 enum Which {
     /// All events of a kind.
     Kind(CulpritKind),
+    /// The tick.
+    Tick,
+    /// Timer interrupts by the function of their first timer.
+    Timer(String),
     /// A softirq by its name.
     Softirq(String),
     /// Threads by a pattern of their names, with `*` for any letters at its end.
@@ -41,6 +45,14 @@ impl NoiseSource {
         let is_kernel = owner == Some(&ThreadOwner::Kernel);
         match &self.which {
             Which::Kind(kind) => culprit.kind == *kind,
+            // tick_sched_timer, tick_nohz_handler; without a name, it is the tick mostly.
+            Which::Tick => {
+                culprit.kind == CulpritKind::Timer
+                    && (culprit.name.starts_with("tick_") || culprit.name.contains(' '))
+            }
+            Which::Timer(name) => {
+                culprit.kind == CulpritKind::Timer && culprit.name == *name
+            }
             Which::Softirq(name) => {
                 culprit.kind == CulpritKind::Softirq && culprit.name == *name
             }
@@ -62,6 +74,11 @@ impl NoiseSource {
         self.which != Which::Elsewhere
     }
 
+    /// Whether it is all programs.
+    pub(crate) fn is_programs(&self) -> bool {
+        self.which == Which::Programs
+    }
+
     /// Its name in the tables.
     pub fn name(&self) -> &str {
         &self.text
@@ -80,6 +97,8 @@ impl TryFrom<String> for NoiseSource {
 
     fn try_from(text: String) -> Result<Self, String> {
         let which = match (text.as_str(), text.split_once(':')) {
+            (_, Some(("timer", name))) => Which::Timer(name.to_owned()),
+            ("tick", _) => Which::Tick,
             (_, Some(("softirq", name))) => Which::Softirq(name.to_owned()),
             (_, Some(("thread", name))) => Which::Thread(name.to_owned()),
             ("timer", _) => Which::Kind(CulpritKind::Timer),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ::advise::{Advice, Goal, Importance, Machine};
+use ::advise::{Advice, Goal, Importance, Losses, Machine};
 use ::facts::{Facts, Root};
 use ::report::AdvisedMachine;
 use recording::{CheckSpec, Doubt, Recording, Spec};
@@ -122,7 +122,8 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let output = output.beside(files.clone())?;
     let basis = basis(args, output)?;
     let summary = basis.measured.as_ref().map(Measured::summary);
-    let machine = Machine::new(&basis.facts, summary, args.cpus.clone());
+    let losses = summary.and_then(Losses::of);
+    let machine = Machine::new(&basis.facts, losses, args.cpus.clone());
     let advice = Advice::of(&machine, args.goal.goal());
     let mut doubts = basis.doubts;
     doubts.extend(machine.doubts());

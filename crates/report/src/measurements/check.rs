@@ -19,7 +19,7 @@ use summary::CheckSummary;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
-use crate::measurements::check::actions::{actions, to_do};
+use crate::measurements::check::actions::{actions, advice, to_do};
 use crate::measurements::check::findings::{FindingText, findings};
 use crate::measurements::check::machine::machine;
 use crate::measurements::check::measured::{measured, overview, title};
@@ -49,8 +49,9 @@ pub(crate) fn check(
     summary: &CheckSummary,
 ) -> Document {
     let (facts, is_measured) = (&recording.facts, summary.verdict.cpus > 0);
-    let found = advise::findings(facts, summary);
-    let actions = actions(facts, summary, &found);
+    let advice = advice(facts, summary);
+    let found = advise::findings(facts, summary, &advice);
+    let actions = actions(facts, summary, &advice);
     let split = summary.verdict.split.as_ref();
     let full = Document::from(verdict(&summary.verdict))
         .add_full(details(&summary.verdict))

@@ -1,15 +1,15 @@
 //! The findings of `check` in words: what was found, what can be done and when.
 
-use advise::{Action, CpuLoss, Finding, FindingRule, When};
+use advise::{AdviceItem, CpuLoss, Finding, FindingRule, When};
 use facts::{Facts, Inert};
 use recording::StealClock;
 use serde::{Serialize, Serializer};
 use summary::{LineSummary, TickMeaning, TickVerdict};
 use units::{Cpu, CpuSet, Nanos};
 
+use crate::advice::change;
 use crate::document::text::{Text, text};
 use crate::kernel_facts::value::hypervisor;
-use crate::measurements::check::actions::sentence;
 use crate::measurements::check::loss::loss;
 use crate::measurements::ticks::words::{self as tick_words, cpus};
 use crate::number::{self, ShareUnit};
@@ -41,11 +41,13 @@ fn as_string<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Erro
 
 /// The findings about a machine with these facts, with their text.
 pub(crate) fn findings(facts: &Facts, found: Vec<Finding>) -> Vec<FindingText> {
-    let action =
-        |action: Action| ActionText { when: action.when(), text: sentence(&action) };
+    let action = |item: AdviceItem| ActionText {
+        when: item.change.when(),
+        text: text!("{}.", change(&item)),
+    };
     let render = |found: Finding| FindingText {
         text: sentences(facts, &found.rule),
-        action: found.action.map(action),
+        action: found.advice.map(action),
         rule: found.rule,
         next: found.next,
     };
@@ -177,10 +179,13 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::example::{self, GUEST, METAL, MUTE};
+    use crate::measurements::check::actions::advice;
 
     fn found(recording: &recording::Recording) -> Vec<FindingText> {
         let Body::Check { series, .. } = &recording.body else { return Vec::new() };
-        let found = advise::findings(&recording.facts, &CheckSummary::of(series));
+        let summary = CheckSummary::of(series);
+        let advice = advice(&recording.facts, &summary);
+        let found = advise::findings(&recording.facts, &summary, &advice);
         findings(&recording.facts, found)
     }
 
