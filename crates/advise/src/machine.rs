@@ -25,6 +25,8 @@ pub struct Machine<'a> {
     page: BTreeMap<&'static str, Result<Value, Why>>,
     pub(crate) losses: Option<Losses>,
     cpus: Option<CpuSet>,
+    /// Answers to what facts do not say.
+    assumed: BTreeMap<&'static str, &'static str>,
 }
 
 impl<'a> Machine<'a> {
@@ -40,7 +42,16 @@ impl<'a> Machine<'a> {
             page: page.collect(),
             losses,
             cpus: cpus.or_else(|| quiet_cpus(facts)),
+            assumed: BTreeMap::new(),
         }
+    }
+
+    /// The same machine, for which this is assumed where its facts do not say it: a configuration alone
+    /// does not tell where its kernel runs.
+    #[must_use]
+    pub fn assuming(mut self, subject: &'static str, value: &'static str) -> Self {
+        self.assumed.insert(subject, value);
+        self
     }
 
     /// Its facts.
@@ -79,8 +90,15 @@ impl<'a> Machine<'a> {
         doubts.map(|(_, text)| Doubt::new(Code::RulesUncertain, text)).collect()
     }
 
-    /// What is known of a subject.
+    /// What is known of a subject, or assumed.
     pub fn answer(&self, subject: &str) -> Answer {
+        match (self.known(subject), self.assumed.get(subject)) {
+            (Answer::Unknown, Some(value)) => Answer::Is((*value).to_owned()),
+            (known, _) => known,
+        }
+    }
+
+    fn known(&self, subject: &str) -> Answer {
         if let Some(option) = subject.strip_prefix("CONFIG_") {
             return self.option(option);
         }

@@ -237,6 +237,12 @@ const PUBLIC: &[&str] = &[
     "no_debug_objects",
     "nodelayacct",
     "trace_event",
+    "noibpb",
+    "noibrs",
+    "sched_min_granularity_ns",
+    "sysctl.kernel.sched_latency_ns",
+    "sysctl.kernel.sched_migration_cost_ns",
+    "sysctl.kernel.sched_wakeup_granularity_ns",
 ];
 
 /// Prefixes of further parameters with values that are not secret.

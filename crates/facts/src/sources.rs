@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use units::CpuSet;
 
-use crate::fact::{Fact, Unknown};
+use crate::fact::{Fact, Unknown, Why};
 use crate::format::command_line::{self, CommandLine};
 use crate::format::config::{self, Config};
 use crate::format::kernel_log::KernelLog;
@@ -16,6 +16,9 @@ use crate::tree::root::Root;
 
 /// The file with the kernel's release.
 pub(crate) const RELEASE: &str = "/proc/sys/kernel/osrelease";
+
+/// The file that has it after `Linux version`.
+const VERSION: &str = "/proc/version";
 
 /// The sources that several groups of facts use.
 pub(crate) struct Sources<'a> {
@@ -106,8 +109,17 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// From its own file, or from the longer one that reports of support tools have.
 fn release(root: &Root) -> Result<Release, Unknown> {
-    let text = root.text(RELEASE)?;
+    let text = match root.text(RELEASE) {
+        Err(unknown) if unknown.code == Why::Absent => {
+            let version = root.text(VERSION).ok();
+            let release =
+                version.as_ref().and_then(|text| text.split_whitespace().nth(2));
+            release.map(str::to_owned).ok_or(unknown)?
+        }
+        found => found?,
+    };
     let garbage = || Unknown::garbage(RELEASE, 1, &text, "a kernel's release");
     Release::parse(&text).ok_or_else(garbage)
 }

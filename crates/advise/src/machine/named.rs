@@ -6,6 +6,14 @@ use units::Nanos;
 use crate::machine::{Machine, missing, yes_or_no};
 use crate::rule::condition::Answer;
 
+/// The preemption models by their options, the strongest first.
+const MODELS: [(&str, &str); 5] = [
+    ("CONFIG_PREEMPT_RT", "rt"),
+    ("CONFIG_PREEMPT", "full"),
+    ("CONFIG_PREEMPT_LAZY", "lazy"),
+    ("CONFIG_PREEMPT_VOLUNTARY", "voluntary"),
+    ("CONFIG_PREEMPT_NONE", "none"),
+];
 /// How often the modules of KVM are in use.
 const KVM: [&str; 2] = ["/sys/module/kvm_intel/refcnt", "/sys/module/kvm_amd/refcnt"];
 /// The facts that the tables have in another form.
@@ -46,17 +54,25 @@ impl Machine<'_> {
             "rt" | "preempt" => match facts.preempt.model.get() {
                 Some(model) if subject == "rt" => yes_or_no(*model == Model::Rt),
                 Some(_) => self.fact("preempt.model"),
-                None if subject == "rt" => self.rt_by_configuration(),
-                None => Answer::Unknown,
+                None => self.model_by_configuration(subject == "rt"),
             },
             _ => return None,
         })
     }
 
-    fn rt_by_configuration(&self) -> Answer {
-        match self.answer("CONFIG_PREEMPT_RT") {
-            Answer::Is(value) => yes_or_no(value == "y"),
-            other @ (Answer::Absent | Answer::Unknown) => other,
+    /// The preemption model that the kernel is built with, or that its command line chooses.
+    fn model_by_configuration(&self, only_rt: bool) -> Answer {
+        let is_set = |option: &str| self.answer(option) == Answer::Is("y".to_owned());
+        let built =
+            MODELS.iter().find(|(option, _)| is_set(option)).map(|(_, model)| *model);
+        match (built, self.answer("boot.preempt")) {
+            (None, _) => Answer::Unknown,
+            (Some(model), _) if only_rt => yes_or_no(model == "rt"),
+            (Some("rt"), _) => Answer::Is("rt".to_owned()),
+            (Some(_), Answer::Is(chosen)) if is_set("CONFIG_PREEMPT_DYNAMIC") => {
+                Answer::Is(chosen)
+            }
+            (Some(model), _) => Answer::Is(model.to_owned()),
         }
     }
 

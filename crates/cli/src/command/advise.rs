@@ -38,7 +38,7 @@ pub(crate) struct AdviseArgs {
     /// Advise a kernel by its configuration alone, also if that is compressed with gzip.
     #[arg(long, value_name = "FILE", group = "machine")]
     config: Option<PathBuf>,
-    /// The command line with which that kernel boots.
+    /// The command line with which that kernel boots [default: empty].
     #[arg(long, value_name = "PARAMETERS", requires = "config")]
     cmdline: Option<String>,
     /// The version of that kernel [default: the one in the file].
@@ -124,6 +124,11 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let summary = basis.measured.as_ref().map(Measured::summary);
     let losses = summary.and_then(Losses::of);
     let machine = Machine::new(&basis.facts, losses, args.cpus.clone());
+    let is_guest = matches!(args.goal, GoalName::VmGuest);
+    let machine = match args.config {
+        Some(_) => machine.assuming("guest", if is_guest { "yes" } else { "no" }),
+        None => machine,
+    };
     let advice = Advice::of(&machine, args.goal.goal());
     let mut doubts = basis.doubts;
     doubts.extend(machine.doubts());
@@ -175,8 +180,8 @@ fn configuration(args: &AdviseArgs, file: &std::path::Path) -> Result<Root, Fail
     }
     let bytes = fs::read(file).map_err(failed)?;
     let release = args.kernel.as_deref();
-    let line = args.cmdline.as_deref();
-    let root = Root::configuration(&bytes, &shown, release, line);
+    let line = args.cmdline.as_deref().unwrap_or_default();
+    let root = Root::configuration(&bytes, &shown, release, Some(line));
     root.map_err(|unknown| {
         let hint = if release.is_none() { "; hint: --kernel VERSION" } else { "" };
         Failure::usage(format!("{unknown}{hint}"))

@@ -1,6 +1,7 @@
 //! The program on the machine that runs the tests: real clocks, signals, privileges.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod advise;
 mod compare;
 mod culprits;
 #[path = "../shared/environment.rs"]

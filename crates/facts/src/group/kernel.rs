@@ -139,7 +139,7 @@ fn pretty_name(text: &str) -> Option<String> {
 fn arch(sources: &Sources) -> Fact<String> {
     let own = sources.word(ARCH);
     match own.value() {
-        Err(unknown) if unknown.code == Why::Absent => {}
+        Err(unknown) if matches!(unknown.code, Why::Absent | Why::NotRecorded) => {}
         _ => return own,
     }
     if let Ok(config) = &sources.config {

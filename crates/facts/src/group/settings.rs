@@ -13,6 +13,8 @@ use crate::sources::Sources;
 
 /// Every kernel has it: a tree without it has no settings but those that other facts are read from.
 const ALWAYS: &str = "vm.swappiness";
+/// Where a report of sos has the values of all sysctls.
+const PRINTED: &str = "/sos_commands/kernel/sysctl_-a";
 /// Where the files of sysctls are.
 const SYSCTL: &str = "/proc/sys";
 /// The cgroups of systemd's services: of v2, of the hybrid layout, and of v1.
@@ -40,8 +42,10 @@ impl Settings {
     pub(crate) fn read(sources: &Sources) -> Self {
         let (mut values, mut unread, mut absent) =
             (BTreeMap::new(), Vec::new(), Vec::new());
+        let printed = printed_sysctls(sources);
         for (name, path) in names() {
-            match sources.root.line(&path) {
+            let line = sources.root.line(&path);
+            match line.or_else(|why| printed.get(&name).cloned().ok_or(why)) {
                 Ok(line) => drop(values.insert(name, chosen(&line).to_owned())),
                 Err(unknown) if unknown.code == Why::Absent => absent.push(name),
                 Err(_) => unread.push(name),
@@ -58,6 +62,16 @@ impl Settings {
             services: services(sources),
         }
     }
+}
+
+/// The output of `sysctl -a`, if the tree is a report of sos.
+fn printed_sysctls(sources: &Sources) -> BTreeMap<String, String> {
+    if sources.root.is_live() {
+        return BTreeMap::new();
+    }
+    let text = sources.root.text(PRINTED).unwrap_or_default();
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
 }
 
 /// The name of each setting, and its file.
@@ -131,6 +145,23 @@ mod tests {
         let options = settings.options.get().unwrap();
         assert_eq!((&*options["NO_HZ_FULL"], &*options["PREEMPT_RT"]), ("y", "n"));
         assert_eq!(settings.services.get().unwrap(), &["irqbalance"]);
+    }
+
+    /// Check that a report of sos has the kernel's release and the sysctls, though not as files of their own.
+    #[test]
+    fn report_of_sos() {
+        let tree = tree(&[
+            (
+                "/proc/version",
+                "Linux version 5.14.0-503.11.1.el9_5.x86_64 (a@b) #1 SMP\n",
+            ),
+            (PRINTED, "kernel.numa_balancing = 1\nvm.swappiness = 60\nnet.a.b = x\n"),
+        ]);
+        let sources = tree.sources();
+        assert!(sources.at_least(5, 14).unwrap() && !sources.at_least(5, 15).unwrap());
+        let settings = Settings::read(&sources);
+        assert_eq!(settings.values.get().unwrap()["kernel.numa_balancing"], "1");
+        assert!(settings.unread.get().unwrap().is_empty());
     }
 
     /// Check that a file that cannot be read is no file that does not exist, and that of a tree without settings
