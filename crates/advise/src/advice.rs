@@ -40,6 +40,8 @@ pub struct AdviceItem {
     pub change: Change,
     /// The current value of what is changed; null if it has none, or it is unknown.
     pub from: Option<String>,
+    /// Other rules that advise the same change.
+    pub also: Vec<&'static str>,
     /// What took the time on which the rule acts; null if that was not measured.
     pub taken: Option<Taken>,
 }
@@ -165,9 +167,22 @@ impl Advice {
             }
         }
         items.sort_by_key(rank);
+        let items = each_change_once(items);
         let measured = machine.losses.as_ref().is_some_and(|losses| losses.are_traced());
         Self { goal, rules, items, undecided, measured }
     }
+}
+
+/// The first item of each change, with the names of the others.
+fn each_change_once(items: Vec<AdviceItem>) -> Vec<AdviceItem> {
+    let mut first_ones: Vec<AdviceItem> = Vec::new();
+    for item in items {
+        match first_ones.iter_mut().find(|other| other.change == item.change) {
+            Some(first) => first.also.push(item.rule.name),
+            None => first_ones.push(item),
+        }
+    }
+    first_ones
 }
 
 /// The order: what took most of the lost time, then by importance, mistakes first.
@@ -202,7 +217,7 @@ fn item(
     }
     let change = rule.change.with_cpus(machine)?;
     let from = change.current(machine);
-    Some(AdviceItem { rule: rule.text(subject), change, from, taken })
+    Some(AdviceItem { rule: rule.text(subject), change, from, also: Vec::new(), taken })
 }
 
 impl Change {
@@ -212,13 +227,19 @@ impl Change {
             if !text.contains('{') {
                 return Some(text.to_owned());
             }
+            let fill = |isolated: &str, others: &str| {
+                let text = text.replace("{isolated}", isolated);
+                Some(text.replace("{housekeeping}", others))
+            };
+            let Some(online) = machine.facts().cpus.online.get() else {
+                return fill("LIST", "OTHERS");
+            };
             let isolated = machine.cpus()?;
-            let others = machine.facts().cpus.online.get()?.without(isolated);
+            let others = online.without(isolated);
             if others.is_empty() {
                 return None;
             }
-            let text = text.replace("{isolated}", &isolated.to_string());
-            Some(text.replace("{housekeeping}", &others.to_string()))
+            fill(&isolated.to_string(), &others.to_string())
         };
         Some(match self {
             Self::Set { name, to } => Self::Set { name: name.clone(), to: fill(to)? },
@@ -240,7 +261,7 @@ impl Change {
         };
         match machine.answer(&subject) {
             Answer::Is(value) => Some(value),
-            Answer::Absent | Answer::Unknown => None,
+            Answer::Exists | Answer::Absent | Answer::Unknown => None,
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::machine::losses::Losses;
 use crate::rule::condition::Answer;
 use crate::rule::kernels::{self, Version};
 
+/// Parts of the releases of distributions whose kernels have changes of later versions.
+const BACKPORTED: [&str; 4] = [".el", ".amzn", "-default", "-android"];
 /// The newest kernel that the rules were compared with.
 const NEWEST: Version = (7, 3, u32::MAX);
 
@@ -72,7 +74,9 @@ impl<'a> Machine<'a> {
     /// Reasons not to trust advice for it.
     pub fn doubts(&self) -> Vec<Doubt> {
         let release = self.facts.kernel.release.get();
-        let is_backported = release.is_some_and(|release| release.contains(".el"));
+        let has_changes =
+            |release: &String| BACKPORTED.iter().any(|part| release.contains(part));
+        let is_backported = release.is_some_and(has_changes);
         let is_new = self.version().is_some_and(|version| version > NEWEST);
         let doubts = [
             (
@@ -151,7 +155,7 @@ impl<'a> Machine<'a> {
         // The last one of several counts.
         let Some(given) = given.iter().rfind(is_it) else { return Answer::Absent };
         match given.split_once('=').map_or("", |(_, value)| value) {
-            "..." => Answer::Unknown,
+            "..." => Answer::Exists,
             value => Answer::Is(value.trim_matches('"').to_owned()),
         }
     }

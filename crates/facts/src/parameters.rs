@@ -86,7 +86,7 @@ const RULES: &[Rule] = &[
     needs("rcu_nocbs", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcu_nocb_poll", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcutree.enable_rcu_lazy", &[Without(&["RCU_LAZY"])], "the kernel is built without RCU_LAZY"),
-    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 9)], WhyInert::Unrecognised, "kernels have it since 6.9"),
+    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 11)], WhyInert::Unrecognised, "kernels have it since 6.11"),
     needs("preempt", &[Without(&["PREEMPT_DYNAMIC"])], "the kernel is built without PREEMPT_DYNAMIC: its preemption model is fixed"),
     rule("preempt", IsNot(&["none", "voluntary", "full", "lazy", "laziest"]), &[With("PREEMPT_DYNAMIC")], WhyInert::Refused, "there is no such preemption model"),
     rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), With("ARCH_HAS_PREEMPT_LAZY"), Since(7, 0)], WhyInert::Refused, "since 7.0 there are only preempt=lazy and preempt=full"),

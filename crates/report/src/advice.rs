@@ -18,7 +18,7 @@ use crate::number;
 /// The numbers of items on one screen, of which the first that has room is shown.
 const ON_SCREEN: [usize; 6] = [10, 8, 6, 5, 4, 3];
 /// The last line of one screen, after the option.
-const MORE: &str = " shows reasons, prices, commands, kernels and sources";
+const MORE: &str = " shows reasons, prices, commands, sources";
 
 /// The advice for a machine, and what it is based on.
 #[derive(Debug)]
@@ -55,7 +55,10 @@ fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
     let listed = advice.items.iter().take(most).map(short_item);
     let others = advice.items.len().saturating_sub(most);
     let others = (others > 0).then(|| format!("{others} more, "));
-    let more = text!("{}{}{}", others, Text::command("--full"), MORE);
+    let unknown = advice.undecided.len() as u64;
+    let unknown = (unknown > 0)
+        .then(|| text!("; {} could not be judged", number::counted(unknown, "rule")));
+    let more = text!("{}{}{}{}", others, Text::command("--full"), MORE, unknown);
     let document = Document::from(lead.clone());
     let document = match advice.items.is_empty() {
         true => document.add(none(advice)),
@@ -136,8 +139,9 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
         .and(item.rule.reason)
         .and(text!("Gain: {} Price: {}", item.rule.gain, item.rule.price))
         .and(text!(
-            "{} ({}, {}), kernels {}; source: {}",
+            "{}{} ({}, {}), kernels {}; source: {}",
             Text::name(item.rule.name),
+            (!item.also.is_empty()).then(|| format!(", {}", item.also.join(", "))),
             importance,
             kind,
             item.rule.kernels.to_string(),

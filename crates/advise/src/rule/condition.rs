@@ -14,6 +14,8 @@ use crate::rule::kernels;
 pub enum Answer {
     /// Its value.
     Is(String),
+    /// It exists, and its value is not known.
+    Exists,
     /// It does not exist.
     Absent,
     /// Neither is known.
@@ -58,6 +60,10 @@ impl Condition {
         let value = match answer {
             Answer::Unknown => return None,
             Answer::Absent => return Some(self.test == Test::Absent),
+            Answer::Exists => {
+                let is_known = matches!(self.test, Test::Exists | Test::Absent);
+                return is_known.then_some(self.test == Test::Exists);
+            }
             Answer::Is(value) => value,
         };
         let has = |words: &[String]| {
@@ -163,6 +169,9 @@ mod tests {
             assert_eq!(holds(text, Answer::Absent), Some(expected), "{text}");
             assert_eq!(holds(text, Answer::Unknown), None, "{text}");
         }
+        assert_eq!(holds("a exists", Answer::Exists), Some(true));
+        assert_eq!(holds("a absent", Answer::Exists), Some(false));
+        assert_eq!(holds("a = 1", Answer::Exists), None);
         assert!(Condition::try_from("a ~ 1".to_owned()).is_err());
         assert!(Condition::try_from("a =".to_owned()).is_err());
     }

@@ -1,10 +1,11 @@
 //! `advise`: what to change for a goal.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 
 use ::advise::{Advice, Goal, Importance, Losses, Machine};
-use ::facts::{Facts, Root};
+use ::facts::{Facts, Root, Why};
 use ::report::AdvisedMachine;
 use recording::{CheckSpec, Doubt, Recording, Spec};
 use session::{Plan, Threads, Trace};
@@ -20,6 +21,9 @@ use crate::reporting::{none, show};
 /// The duration of the busy loop of a check for advice, and of the count of timer interrupts before it.
 const BUSY: Nanos = Nanos::from_secs(5);
 const IDLE: Nanos = Nanos::from_secs(3);
+
+/// Several times the size of any configuration.
+const CONFIG_MAX: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
@@ -126,7 +130,11 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let machine = Machine::new(&basis.facts, losses, args.cpus.clone());
     let is_guest = matches!(args.goal, GoalName::VmGuest);
     let machine = match args.config {
-        Some(_) => machine.assuming("guest", if is_guest { "yes" } else { "no" }),
+        // Nothing else tells where that kernel runs.
+        Some(_) => machine
+            .assuming("guest", if is_guest { "yes" } else { "no" })
+            .assuming("container", "no")
+            .assuming("facts.security.lockdown", "none"),
         None => machine,
     };
     let advice = Advice::of(&machine, args.goal.goal());
@@ -178,12 +186,15 @@ fn configuration(args: &AdviseArgs, file: &std::path::Path) -> Result<Root, Fail
     if !fs::metadata(file).map_err(failed)?.is_file() {
         return Err(Failure::usage(format!("{shown} is no regular file")));
     }
-    let bytes = fs::read(file).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(failed)?;
+    opened.take(CONFIG_MAX).read_to_end(&mut bytes).map_err(failed)?;
     let release = args.kernel.as_deref();
     let line = args.cmdline.as_deref().unwrap_or_default();
     let root = Root::configuration(&bytes, &shown, release, Some(line));
     root.map_err(|unknown| {
-        let hint = if release.is_none() { "; hint: --kernel VERSION" } else { "" };
+        let hint =
+            if unknown.code == Why::Absent { "; hint: --kernel VERSION" } else { "" };
         Failure::usage(format!("{unknown}{hint}"))
     })
 }

@@ -34,10 +34,7 @@ impl Config {
     /// A line is neither a comment nor `CONFIG_NAME=value` (with its number), the file sets no
     /// option, or it cannot be decompressed.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Self, Unknown> {
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Self::parse_text(&unpack(bytes, file)?, file);
-        }
-        Self::parse_text(&String::from_utf8_lossy(bytes), file)
+        Self::parse_text(&text_of(bytes, file)?, file)
     }
 
     fn parse_text(text: &str, file: &str) -> Result<Self, Unknown> {
@@ -111,6 +108,17 @@ impl Config {
     /// The file the configuration was read from.
     pub fn file(&self) -> &str {
         &self.file
+    }
+}
+
+/// A configuration as text; it may be compressed with gzip.
+///
+/// # Errors
+/// It cannot be decompressed.
+pub(crate) fn text_of(bytes: &[u8], file: &str) -> Result<String, Unknown> {
+    match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => unpack(bytes, file),
+        false => Ok(String::from_utf8_lossy(bytes).into_owned()),
     }
 }
 
