@@ -210,9 +210,8 @@ fn item(
     let taken = source
         .zip(machine.losses.as_ref())
         .and_then(|(source, losses)| losses.taken_by(source));
-    let is_needed =
-        rule.kind == Kind::Mistake || rule.importance == Importance::Important;
-    if taken.is_some_and(|taken| !is_worth_it(taken)) && !is_needed {
+    let is_negligible = taken.is_some_and(|taken| !is_worth_it(taken));
+    if is_negligible && rule.kind == Kind::Advice {
         return None;
     }
     let change = rule.change.with_cpus(machine)?;

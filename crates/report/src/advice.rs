@@ -139,7 +139,7 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
         .and(item.rule.reason)
         .and(text!("Gain: {} Price: {}", item.rule.gain, item.rule.price))
         .and(text!(
-            "{}{} ({}, {}), kernels {}; source: {}",
+            "{}{} ({}, {}); {}; source: {}",
             Text::name(item.rule.name),
             (!item.also.is_empty()).then(|| format!(", {}", item.also.join(", "))),
             importance,
@@ -147,7 +147,8 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
             item.rule.kernels.to_string(),
             item.rule.source,
         ))
-        .all_commands(commands(item, facts))
+        .and(lasts(item).unwrap_or_default())
+        .all_commands(trial(item, facts))
 }
 
 /// What is to be changed, and from what.
@@ -199,18 +200,6 @@ fn acts_on(item: &AdviceItem) -> Option<Text> {
     ))
 }
 
-/// The commands that try or make the change, and those that make it last.
-fn commands(item: &AdviceItem, facts: &Facts) -> Vec<String> {
-    let lasts = match &item.change {
-        Change::Set { name, to } => lasting(name, to).into_iter().next().map(last),
-        Change::Boot { .. }
-        | Change::Unboot { .. }
-        | Change::Build { .. }
-        | Change::Action { .. } => None,
-    };
-    trial(item, facts).into_iter().chain(lasts).collect()
-}
-
 /// The commands that try or make the change.
 pub(crate) fn trial(item: &AdviceItem, facts: &Facts) -> Vec<String> {
     match &item.change {
@@ -230,18 +219,16 @@ pub(crate) fn trial(item: &AdviceItem, facts: &Facts) -> Vec<String> {
     }
 }
 
-/// What makes a setting last.
-fn last(lasting: Lasting) -> String {
-    match lasting {
-        Lasting::Sysctl(line) => {
-            format!("echo '{line}' | sudo tee /etc/sysctl.d/60-noisefloor.conf")
-        }
-        Lasting::Tmpfile(line) => {
-            format!("echo '{line}' | sudo tee /etc/tmpfiles.d/60-noisefloor.conf")
-        }
-        Lasting::KernelParameter(parameter) => format!("# at boot: {parameter}"),
-        Lasting::TunedCpu(line) => format!("# in a profile of tuned, [cpu]: {line}"),
-    }
+/// What makes a run-time setting last, the simplest way; `None` for other changes.
+fn lasts(item: &AdviceItem) -> Option<Text> {
+    let Change::Set { name, to } = &item.change else { return None };
+    let (line, file) = match lasting(name, to).into_iter().next()? {
+        Lasting::Sysctl(line) => (line, "a file in /etc/sysctl.d"),
+        Lasting::Tmpfile(line) => (line, "a file in /etc/tmpfiles.d"),
+        Lasting::KernelParameter(parameter) => (parameter, "the boot parameters"),
+        Lasting::TunedCpu(line) => (line, "section [cpu] of a profile of tuned"),
+    };
+    Some(text!("To make it last: {} in {}.", Text::command(line), file))
 }
 
 /// The rules that could not be judged, by what is unknown.
@@ -292,7 +279,7 @@ fn reference(rule: &Rule) -> Item {
     ))
     .and(text!("Gain: {} Price: {}", &*rule.gain, &*rule.price))
     .and(text!(
-        "If {}; kernels: {}; goals: {}. Source: {}",
+        "If {}; {}; goals: {}. Source: {}",
         Text::join(when, " and "),
         rule.kernels.to_string(),
         goals,

@@ -84,9 +84,9 @@ impl fmt::Display for Kernels {
             self.last.map(|last| name((last.major, last.minor, last.patch.unwrap_or(0))));
         match (self.first.map(name), last) {
             (None, None) => f.write_str("all kernels"),
-            (Some(first), None) => write!(f, "since {first}"),
-            (None, Some(last)) => write!(f, "until {last}"),
-            (Some(first), Some(last)) => write!(f, "{first} to {last}"),
+            (Some(first), None) => write!(f, "kernels since {first}"),
+            (None, Some(last)) => write!(f, "kernels until {last}"),
+            (Some(first), Some(last)) => write!(f, "kernels {first} to {last}"),
         }
     }
 }
@@ -111,8 +111,8 @@ mod tests {
         ] {
             assert_eq!(of(range).contains(version), expected, "{range} {version:?}");
         }
-        assert_eq!(of("5.13..6.5").to_string(), "5.13 to 6.5");
-        assert_eq!(of("2.6.32..").to_string(), "since 2.6.32");
+        assert_eq!(of("5.13..6.5").to_string(), "kernels 5.13 to 6.5");
+        assert_eq!(of("2.6.32..").to_string(), "kernels since 2.6.32");
         assert!(Kernels::try_from("6.1".to_owned()).is_err());
         assert_eq!(version("6.1.0-56-cloud-amd64"), Some((6, 1, 0)));
         assert_eq!(version("2.6.18-8.el5"), Some((2, 6, 18)));
