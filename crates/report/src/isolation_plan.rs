@@ -163,7 +163,7 @@ fn lead(machine: &PlannedMachine<'_>) -> Text {
 fn remarks(plan: &IsolationPlan, choice: &Choice) -> Vec<Text> {
     let idle = (!choice.idle.is_empty()).then(|| {
         text!(
-            "CPU {} stays idle and is isolated, too: it shares a core with one of them.",
+            "CPU {} is isolated, too, and stays idle: it is a thread of the same core.",
             &choice.idle
         )
     });
@@ -207,7 +207,7 @@ fn near(plan: &IsolationPlan, choice: &Choice) -> Option<Text> {
     let node = device.node.map(|node| node.to_string());
     Some(match (choice.near, node) {
         (Some(true), Some(node)) => {
-            text!("They are on NUMA node {}, that of {}.", node, name)
+            text!("Chosen on NUMA node {}, that of {}.", node, name)
         }
         (Some(false), Some(node)) => {
             text!(
@@ -279,6 +279,7 @@ fn subject(subject: Subject) -> &'static str {
     match subject {
         Subject::Tick => "tick",
         Subject::Tasks => "tasks",
+        Subject::Partition => "cpuset partition",
         Subject::Interrupts => "interrupts",
         Subject::Rcu => "RCU",
         Subject::Workqueues => "workqueues",

@@ -17,6 +17,8 @@ pub enum Subject {
     Tick,
     /// Where the scheduler places tasks.
     Tasks,
+    /// A partition of cpusets, which keeps tasks off at run time.
+    Partition,
     /// Device interrupts.
     Interrupts,
     /// RCU.
@@ -117,9 +119,12 @@ impl Kernel<'_> {
 
     fn no_nohz_full(&self) -> Option<LeftOut> {
         let reason = match self.has_nohz_full() {
+            Some(true) if self.parameter("nohz") == Some("off") => {
+                "with nohz=off, which this kernel booted with, nohz_full= has no effect: remove it"
+            }
             Some(true) => return None,
             Some(false) => {
-                "this kernel is built without NO_HZ_FULL: the tick of busy CPUs cannot be stopped, nohz_full= has no effect"
+                "this kernel is built without NO_HZ_FULL: busy CPUs keep their tick"
             }
             None => {
                 "whether this kernel is built with NO_HZ_FULL is unknown: if it is, also boot with nohz_full="

@@ -47,7 +47,7 @@ impl Kernel<'_> {
             format!("echo {} > {root}/isolated/cpuset.cpus", self.cpus),
             format!("echo isolated > {root}/isolated/cpuset.cpus.partition"),
         ];
-        let line = PlanLine::instead(Subject::Tasks, commands, reason);
+        let line = PlanLine::instead(Subject::Partition, commands, reason);
         // Without isolcpus= it is needed beside the other boot parameters.
         let when = if self.has_isolcpus() { When::Instead } else { When::AfterBoot };
         Some(PlanLine { when, ..line }.by("partition-for-isolation"))
@@ -57,13 +57,13 @@ impl Kernel<'_> {
         let reason = if self.can_partition() {
             return None;
         } else if !self.since(6, 1) {
-            "isolated cpuset partitions are of 6.1: without isolcpus= only the affinity of each program keeps it off"
+            "kernels have isolated ones since 6.1; at run time only affinity keeps programs off"
         } else if self.facts.cgroup.partitions.get().is_none() {
-            "no cpuset partition can be created here: cgroup v2 with the cpuset controller is not mounted, or not writable"
+            "cgroup v2 with the cpuset controller is not mounted, or not writable"
         } else {
-            "before 6.15 a cpuset partition would reset the affinity of workers that boot parameters restrict"
+            "before 6.15 one would reset the affinity of workers that the current boot parameters restrict"
         };
-        Some(LeftOut::new(Subject::Tasks, reason))
+        Some(LeftOut::new(Subject::Partition, reason))
     }
 
     fn irqs(&self) -> Option<PlanLine> {
@@ -228,7 +228,7 @@ impl Kernel<'_> {
     /// The commands that prove the isolation.
     pub(crate) fn proof(&self, cpus: &CpuSet) -> Vec<String> {
         let first = cpus.first().filter(|_| self.stops_tick());
-        let tick = first.map(|cpu| format!("sudo noisefloor nohz test -c {cpu}"));
+        let tick = first.map(|cpu| format!("sudo noisefloor nohz test -a {cpu}"));
         let noise = format!("sudo noisefloor noise -c {cpus} -d 60");
         tick.into_iter().chain([noise]).collect()
     }

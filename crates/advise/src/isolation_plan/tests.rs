@@ -353,28 +353,41 @@ fn at(plan: &IsolationPlan, when: When) -> Vec<Subject> {
 #[test]
 fn run_time() {
     use Subject::{
-        FairServers, Interrupts, KernelThreads, Rcu, Statistics, Tasks, Timers, Watchdog,
-        Workqueues,
+        FairServers, Interrupts, KernelThreads, Partition, Rcu, Statistics, Timers,
+        Watchdog, Workqueues,
     };
     for (release, options, after, instead) in [
         (
             "6.12.1",
             ALL,
             vec![Timers, FairServers],
-            vec![Tasks, Interrupts, Interrupts, KernelThreads, Rcu, Watchdog],
+            vec![Partition, Interrupts, Interrupts, KernelThreads, Rcu, Watchdog],
         ),
         (
             "6.18.0",
             ALL,
             vec![Timers],
-            vec![Tasks, Interrupts, Interrupts, KernelThreads, Rcu, Watchdog],
+            vec![Partition, Interrupts, Interrupts, KernelThreads, Rcu, Watchdog],
         ),
-        ("7.2.0", ALL, vec![Timers], vec![Tasks, Interrupts, Interrupts, Rcu, Watchdog]),
+        (
+            "7.2.0",
+            ALL,
+            vec![Timers],
+            vec![Partition, Interrupts, Interrupts, Rcu, Watchdog],
+        ),
         (
             "6.1.0",
             ALL,
             vec![Timers, Statistics],
-            vec![Tasks, Interrupts, Interrupts, Workqueues, KernelThreads, Rcu, Watchdog],
+            vec![
+                Partition,
+                Interrupts,
+                Interrupts,
+                Workqueues,
+                KernelThreads,
+                Rcu,
+                Watchdog,
+            ],
         ),
         (
             "5.15.0",
@@ -385,7 +398,7 @@ fn run_time() {
         (
             "6.12.1",
             "",
-            vec![Tasks, KernelThreads, Rcu, Watchdog],
+            vec![Partition, KernelThreads, Rcu, Watchdog],
             vec![Interrupts, Interrupts],
         ),
     ] {
@@ -403,7 +416,10 @@ fn left_out() {
     };
     assert_eq!(of(kernel("6.12.1", ALL)), []);
     assert_eq!(of(kernel("6.12.1", "")), [Subject::Tick, Subject::Tasks]);
-    assert_eq!(of(kernel("5.4.0", ALL)), [Subject::Interrupts, Subject::Tasks]);
+    assert_eq!(of(kernel("5.4.0", ALL)), [Subject::Interrupts, Subject::Partition]);
+    let mut off = kernel("6.12.1", ALL);
+    off["boot"]["parameters"] = json!(["nohz=off"]);
+    assert_eq!(of(off), [Subject::Tick]);
     let mut locked = kernel("6.12.1", ALL);
     locked["security"]["lockdown"] = json!("integrity");
     assert_eq!(of(locked), [Subject::FairServers]);

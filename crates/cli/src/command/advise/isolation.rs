@@ -13,19 +13,25 @@ use crate::outcome::{Failure, Outcome};
 use crate::reporting::{none, show};
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Isolated CPUs")]
 pub(crate) struct IsolationArgs {
-    /// Plan to isolate N CPUs, which are chosen by topology, interrupts and measured noise: boot parameters,
-    /// settings at run time, and their proof. Nothing is changed, and nothing measured.
+    /// Plan the isolation of N CPUs: which ones (by topology, interrupts that cannot be moved, and with --from by
+    /// noise), boot parameters, settings at run time, and the proof. Nothing is measured or changed.
     #[arg(
         long,
+        help_heading = "Isolated CPUs",
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["cpus", "config", "fail_on", "goal"],
     )]
     pub(crate) isolate: Option<u32>,
     /// Choose CPUs on the NUMA node of a device: a network interface, a disk, a GPU (card0), or a PCI address.
-    #[arg(long, value_name = "DEVICE", requires = "isolate", conflicts_with = "from")]
+    #[arg(
+        long,
+        help_heading = "Isolated CPUs",
+        value_name = "DEVICE",
+        requires = "isolate",
+        conflicts_with = "from"
+    )]
     pub(crate) near: Option<String>,
 }
 
