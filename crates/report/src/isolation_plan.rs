@@ -3,9 +3,10 @@
 //! One screen has what has to be done; `--full` also each line's reason, price and source, what this machine
 //! cannot do, and the settings at run time that stand in for the boot parameters.
 
+mod choice;
+
 use advise::{
-    Choice, Impossible, IsolationPlan, LeftOut, LineState, LineTime, PlanLine, Rejected,
-    Rule, Subject, WhyNot,
+    Impossible, IsolationPlan, LeftOut, LineState, LineTime, PlanLine, Rule, Subject,
 };
 use facts::Facts;
 use recording::Doubt;
@@ -15,11 +16,9 @@ use units::CpuSet;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
+use crate::isolation_plan::choice::{rejected, remarks, why_not};
 use crate::json::object;
-use crate::number;
 
-/// The names of interrupts in a sentence.
-const NAMES: usize = 3;
 /// The last line of one screen, after the option.
 const MORE: &str = " shows reasons, prices, sources, and each command";
 /// The levels of one screen, from all to the least.
@@ -124,7 +123,7 @@ fn full(machine: &PlannedMachine<'_>) -> Document {
         ))
         .add(Document::section(
             "What this machine cannot do",
-            List::bullets(plan.left_out.iter().map(not_possible)),
+            List::bullets(plan.left_out.iter().map(left_out)),
         ))
         .add(Document::section(
             "For one program, restored after it",
@@ -157,94 +156,6 @@ fn lead(machine: &PlannedMachine<'_>) -> Text {
         &choice.housekeeping,
         if choice.housekeeping.len() == 1 { "does" } else { "do" },
     )
-}
-
-/// What is particular about the choice.
-fn remarks(plan: &IsolationPlan, choice: &Choice) -> Vec<Text> {
-    let idle = (!choice.idle.is_empty()).then(|| {
-        text!(
-            "CPU {} is isolated, too, and stays idle: it is a thread of the same core.",
-            &choice.idle
-        )
-    });
-    let split = match (choice.nodes, choice.caches) {
-        (1, 1) => None,
-        (1, caches) => Some(text!(
-            "They share {} last-level caches: none has enough CPUs.",
-            caches.to_string()
-        )),
-        (nodes, _) => Some(text!(
-            "They are on {} NUMA nodes: none has enough CPUs.",
-            nodes.to_string()
-        )),
-    };
-    let full = choice.without_housekeeping.iter().map(|node| {
-        text!(
-            "The NUMA node of CPU {} has memory, and no core left for housekeeping.",
-            node
-        )
-    });
-    let unequal = choice.unequal.then(|| {
-        Text::from(
-            "Their cores differ in the number of threads, and so probably in speed.",
-        )
-    });
-    let names: Vec<Text> = plan.bound.iter().map(|irq| Text::name(&*irq.name)).collect();
-    let bound = (!names.is_empty()).then(|| {
-        text!(
-            "Interrupts that cannot be moved stay on them: {}.",
-            Text::first(NAMES, names, ", ")
-        )
-    });
-    let all = [near(plan, choice), idle, split].into_iter().flatten();
-    all.chain(full).chain(unequal).chain(bound).collect()
-}
-
-/// Whether the CPUs are near the device.
-fn near(plan: &IsolationPlan, choice: &Choice) -> Option<Text> {
-    let device = plan.near.as_ref()?;
-    let name = Text::name(&*device.name);
-    let node = device.node.map(|node| node.to_string());
-    Some(match (choice.near, node) {
-        (Some(true), Some(node)) => {
-            text!("Chosen on NUMA node {}, that of {}.", node, name)
-        }
-        (Some(false), Some(node)) => {
-            text!(
-                "Not all are on NUMA node {}, that of {}: it has too few free cores.",
-                node,
-                name
-            )
-        }
-        (_, Some(node)) => text!("NUMA node {}, that of {}, has no CPU.", node, name),
-        (_, None) => text!("This machine does not tell which NUMA node {} is on.", name),
-    })
-}
-
-/// The other CPUs, in one line.
-fn rejected(all: &[Rejected]) -> Text {
-    let each = all.iter().map(|one| text!("{} ({})", &one.cpus, why_not(&one.why)));
-    text!("Not chosen: CPU {}.", Text::join(each, "; "))
-}
-
-fn why_not(why: &WhyNot) -> Text {
-    match why {
-        WhyNot::BootCore => "core of the boot CPU, which does the timekeeping".into(),
-        WhyNot::Housekeeping => "kept for the housekeeping of its NUMA node".into(),
-        WhyNot::OtherNode => "another NUMA node".into(),
-        WhyNot::OtherCache => "another last-level cache".into(),
-        WhyNot::FewerThreads => "cores with fewer threads, probably slower".into(),
-        WhyNot::BoundIrqs { names } => {
-            let names = names.iter().map(Text::name).collect();
-            text!("interrupts that cannot be moved: {}", Text::first(NAMES, names, ", "))
-        }
-        WhyNot::Steal { ppm } => {
-            text!("the hypervisor takes up to {}", number::known(*ppm))
-        }
-        WhyNot::Noise { ppm } => text!("loses up to {} of its time", number::known(*ppm)),
-        WhyNot::NotNeeded => "would do as well".into(),
-        WhyNot::Offline => "offline".into(),
-    }
 }
 
 /// The parameters that the new ones replace.
@@ -291,6 +202,12 @@ fn subject(subject: Subject) -> &'static str {
     }
 }
 
+/// What cannot be done, in a list of that.
+fn left_out(one: &LeftOut) -> Text {
+    text!("{}: {}.", capitalized(subject(one.subject)), one.reason)
+}
+
+/// The same in a line of its own.
 fn not_possible(one: &LeftOut) -> Text {
     text!("Not possible ({}): {}.", subject(one.subject), one.reason)
 }
@@ -307,11 +224,12 @@ fn full_line(line: &PlanLine) -> Item {
         LineState::New | LineState::Replaces(_) => "",
     };
     let is_boot = line.when == LineTime::Boot;
-    let first = Text::join(line.text.iter().filter(|_| is_boot).map(Text::command), " ");
-    let first =
-        if is_boot { text!("{}: {}", first, line.reason) } else { line.reason.into() };
-    let item =
-        Item::new(text!("{}: {}{}.", capitalized(subject(line.subject)), first, state));
+    let parameter = line.text.iter().filter(|_| is_boot).map(Text::command);
+    let first = match is_boot {
+        true => text!("{}{}: {}", Text::join(parameter, " "), state, line.reason),
+        false => text!("{}{}", line.reason, state),
+    };
+    let item = Item::new(text!("{}: {}.", capitalized(subject(line.subject)), first));
     item.and(price).and(source).all_commands(if is_boot {
         Vec::new()
     } else {

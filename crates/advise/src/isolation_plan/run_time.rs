@@ -11,6 +11,7 @@ use crate::isolation_plan::lines::{LeftOut, PlanLine, State, Subject, When};
 const WATCHED: &str = "kernel.watchdog_cpumask";
 const MIGRATION: &str = "kernel.timer_migration";
 const STATISTICS: &str = "vm.stat_interval";
+const MOUNT: &str = "mount -t debugfs debugfs /sys/kernel/debug";
 const NORMAL: &str = "/sys/kernel/rcu_normal";
 
 impl Kernel<'_> {
@@ -195,7 +196,11 @@ impl Kernel<'_> {
             let command =
                 format!("for c in {}; do echo 0 > {file}/cpu$c/runtime; done", cpus.join(" "));
             let reason = "its timer restarts the tick, until 6.17; a real-time task that never sleeps then starves all others there";
-            let line = PlanLine::instead(Subject::FairServers, vec![command], reason);
+            let is_mounted =
+                servers.err().is_none_or(|unknown| unknown.code != Why::NotMounted);
+            let mount = (!is_mounted).then(|| MOUNT.to_owned());
+            let commands = mount.into_iter().chain([command]).collect();
+            let line = PlanLine::instead(Subject::FairServers, commands, reason);
             let line = PlanLine { when: When::AfterBoot, ..line };
             line.done(is_off).by("fair-server-on-nohz-full")
         })

@@ -408,6 +408,18 @@ fn run_time() {
     }
 }
 
+/// Check that the file system of the fair servers is mounted first if it is not.
+#[test]
+fn debugfs_is_mounted() {
+    let mut page = kernel("6.12.1", ALL);
+    page["sched"] = json!({});
+    let key = "sched.fair_server_runtime_ns";
+    page["unknown"][key] = json!({"code": "not_mounted", "text": ""});
+    let plan = plan(page, 1, "");
+    let servers = plan.run_time.iter().find(|line| line.subject == Subject::FairServers);
+    assert_eq!(servers.unwrap().text.len(), 2);
+}
+
 /// Check what is said if a kernel or a machine cannot do something.
 #[test]
 fn left_out() {
