@@ -9,6 +9,7 @@ mod advice;
 mod against;
 mod finding;
 mod findings;
+mod isolation_plan;
 mod lasting;
 mod machine;
 mod rule;
@@ -19,6 +20,10 @@ pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
 pub use finding::{CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 pub use findings::findings;
+pub use isolation_plan::{
+    Choice, Impossible, IsolationPlan, LeftOut, NearDevice, PlanLine, Rejected,
+    State as LineState, Subject, When as LineTime, WhyNot,
+};
 pub use lasting::{Lasting, boot_commands, lasting};
 pub use machine::Machine;
 pub use machine::losses::{Losses, Taken};

@@ -110,6 +110,7 @@ Examples:
   sudo noisefloor advise
   sudo noisefloor advise --goal realtime -c 2-3 --full
   noisefloor advise --from check.json --goal benchmark
+  noisefloor advise --isolate 4 --near eth0
   noisefloor advise --config /boot/config-6.12.0 --goal vm-guest --fail-on important")]
     Advise(AdviseArgs),
     /// Kernel settings, each with the file it was read from.

@@ -18,6 +18,7 @@ use crate::format::kernel_log;
 use crate::format::mounts;
 use crate::format::softirqs::Softirqs;
 use crate::group::sched_debug;
+use crate::near;
 use crate::parameters;
 use crate::tree::root::Root;
 use crate::{Facts, group::preempt};
@@ -51,6 +52,7 @@ pub fn record(root: &Root, dir: &Path, folder: impl AsFd) -> Result<usize, Error
         // If it cannot be read, the tree has the reason.
         let _ = root.bytes(file);
     }
+    near::read_all(root);
     let files = Cell::new(0);
     root.record(dir, folder, |path, bytes| {
         files.set(files.get() + 1);

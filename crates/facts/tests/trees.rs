@@ -389,7 +389,7 @@ fn hardware() {
     assert!(why.text.ends_with(": a virtual machine (KVM)"), "{why}");
 }
 
-/// Check cores, packages and nodes, from lists and from masks of old kernels.
+/// Check cores, caches, packages and nodes, from lists and from masks of old kernels.
 #[test]
 fn topology() {
     let sets = |fact: &facts::Fact<Vec<units::CpuSet>>| -> Vec<String> {
@@ -397,6 +397,8 @@ fn topology() {
     };
     let ubuntu = read("ubuntu-24.04").cpus;
     assert_eq!(sets(&ubuntu.cores), ["0,1", "2,3"]);
+    assert_eq!(sets(&ubuntu.caches), ["0-3"]);
+    assert_eq!(sets(&ubuntu.memory_nodes), ["0-3"]);
     assert!(ubuntu.smt.get().unwrap().active);
     let old = read("rhel5-divider").cpus;
     assert_eq!(sets(&old.cores), ["0", "1"]);

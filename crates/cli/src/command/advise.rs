@@ -1,5 +1,7 @@
 //! `advise`: what to change for a goal.
 
+mod isolation;
+
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, ReportFiles, cpu_list};
+use crate::command::advise::isolation::IsolationArgs;
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::measure;
@@ -54,6 +57,8 @@ pub(crate) struct AdviseArgs {
     /// Exit code 1 if a rule of at least this importance holds.
     #[arg(long, value_name = "IMPORTANCE")]
     fail_on: Option<ImportanceName>,
+    #[command(flatten)]
+    isolation: IsolationArgs,
     #[command(flatten)]
     written: ReportFiles,
 }
@@ -125,6 +130,9 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
     let basis = basis(args, output)?;
+    if let Some(wanted) = args.isolation.isolate {
+        return isolation::run(args, wanted, basis, output, &files);
+    }
     let summary = basis.measured.as_ref().map(Measured::summary);
     let losses = summary.and_then(Losses::of);
     let machine = Machine::new(&basis.facts, losses, args.cpus.clone());
@@ -163,7 +171,8 @@ fn basis(args: &AdviseArgs, output: Output) -> Result<Basis, Failure> {
     if let Some(file) = &args.config {
         return Ok(unmeasured(&configuration(args, file)?));
     }
-    if args.no_measure {
+    let plans_only = args.isolation.isolate.is_some() && args.from.is_none();
+    if args.no_measure || plans_only {
         return Ok(unmeasured(&Root::live()));
     }
     let measured = match &args.from {

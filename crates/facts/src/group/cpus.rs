@@ -1,7 +1,8 @@
 //! CPUs: their states, purposes and topology.
 //!
 //! From `/sys/devices/system/cpu`: lists since 2.6.26, `smt` since 4.19, `isolated` and
-//! `nohz_full` since 4.2, `housekeeping` since 7.0; and from `/proc/self/status`.
+//! `nohz_full` since 4.2, `housekeeping` since 7.0; caches (`shared_cpu_list` since 2.6.26); and from
+//! `/proc/self/status`.
 //!
 //! The topology of a guest's CPUs may not be that of the host.
 
@@ -14,6 +15,7 @@ use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::group::tick;
 use crate::sources::{RELEASE, Sources};
+use crate::tree::root::Root;
 
 /// Simultaneous multithreading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +51,10 @@ group! {
         packages: Vec<CpuSet>,
         /// The CPUs of each NUMA node.
         nodes: Vec<CpuSet>,
+        /// The CPUs of each NUMA node that has memory.
+        memory_nodes: Vec<CpuSet>,
+        /// The CPUs that share each last-level cache.
+        caches: Vec<CpuSet>,
     }
 }
 
@@ -57,6 +63,9 @@ const STATUS: &str = "/proc/self/status";
 const CPU_ISOLATION: &str = "CPU_ISOLATION";
 const CPUINFO: &str = "/proc/cpuinfo";
 const NODES: &str = "/sys/devices/system/node";
+const HAS_MEMORY: &str = "/sys/devices/system/node/has_memory";
+/// More caches than a CPU has: one for data and one for instructions, at four levels.
+const CACHES_MAX: u32 = 8;
 /// The CPUs in isolated cpusets (since 6.8), by mount point of the v2 hierarchy.
 const CPUSETS_ISOLATED: [&str; 2] = [
     "/sys/fs/cgroup/cpuset.cpus.isolated",
@@ -86,6 +95,8 @@ impl Cpus {
                 "core_siblings",
             ]),
             nodes: nodes(sources),
+            memory_nodes: memory_nodes(sources),
+            caches: caches(sources, &online),
             online,
             isolated,
         }
@@ -268,20 +279,77 @@ fn nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
         let number = |name: &String| name.strip_prefix("node")?.parse::<u32>().ok();
         let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
         numbers.sort_unstable();
-        let cpus = |number: u32| {
-            let list = format!("{NODES}/node{number}/cpulist");
-            match sources.cpus(&list).value() {
-                Ok(cpus) => Ok(cpus.clone()),
-                // Before 2.6.26, only the mask exists.
-                Err(unknown) if unknown.code == Why::Absent => {
-                    sources.mask(&format!("{NODES}/node{number}/cpumap"))
-                }
-                Err(unknown) => Err(unknown.clone()),
-            }
-        };
-        numbers.into_iter().map(cpus).collect()
+        numbers.into_iter().map(|number| cpus_of_node(sources.root, number)).collect()
     };
     Fact::of(read(), format!("{NODES}/node*/cpulist"))
+}
+
+/// The CPUs of a NUMA node.
+pub(crate) fn cpus_of_node(root: &Root, number: u32) -> Result<CpuSet, Unknown> {
+    let list = format!("{NODES}/node{number}/cpulist");
+    match root.parsed(&list, "a list of CPUs") {
+        // Before 2.6.26, only the mask exists.
+        Err(unknown) if unknown.code == Why::Absent => {
+            let mask = format!("{NODES}/node{number}/cpumap");
+            let text = root.text(&mask)?;
+            let garbage = |_| Unknown::garbage(&mask, 1, &text, "a mask of CPUs");
+            CpuSet::from_mask(&text).map_err(garbage)
+        }
+        read => read,
+    }
+}
+
+/// A node without CPUs, or without memory, is none of these.
+fn memory_nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
+    // The list of nodes has the format of a list of CPUs.
+    let numbers = sources.cpus(HAS_MEMORY);
+    let read = || {
+        let numbers = numbers.value().map_err(|unknown| {
+            sources.why(unknown, &Needs::since("2.6.24").with(&["NUMA"]))
+        })?;
+        let sets = numbers.iter().map(|node| cpus_of_node(sources.root, node.get()));
+        let sets: Vec<CpuSet> = sets.collect::<Result<_, _>>()?;
+        Ok(sets.into_iter().filter(|set| !set.is_empty()).collect())
+    };
+    Fact::of(read(), format!("{HAS_MEMORY}, {NODES}/node*/cpulist"))
+}
+
+/// The CPUs that share a last-level cache: the one with the highest index, of which only the files of
+/// one CPU of each set are read. Some cores have fewer levels than others (the low-power cores of hybrid
+/// processors), so the index is found for each set.
+fn caches(sources: &Sources, online: &Fact<CpuSet>) -> Fact<Vec<CpuSet>> {
+    let source = format!("{DIR}/cpu*/cache/index*/shared_cpu_list");
+    let read = || {
+        let online = online.value().map_err(Clone::clone)?;
+        let (mut sets, mut seen) = (Vec::new(), BTreeSet::new());
+        for cpu in online.iter() {
+            if !seen.contains(&cpu) {
+                let set = last_level(sources, cpu)?;
+                seen.extend(set.iter().chain([cpu]));
+                sets.push(set);
+            }
+        }
+        Ok(sets)
+    };
+    Fact::of(read(), source)
+}
+
+fn last_level(sources: &Sources, cpu: Cpu) -> Result<CpuSet, Unknown> {
+    let mut last = None;
+    for index in 0..CACHES_MAX {
+        let file = format!("{DIR}/cpu{cpu}/cache/index{index}/shared_cpu_list");
+        match sources.root.parsed(&file, "a list of CPUs") {
+            Ok(cpus) => last = Some(cpus),
+            Err(unknown) if unknown.code != Why::Absent => return Err(unknown),
+            Err(_) if last.is_some() => break,
+            // Some caches have no list of their CPUs: their index is left out.
+            Err(_) => {}
+        }
+    }
+    last.ok_or_else(|| {
+        let text = format!("{DIR}/cpu{cpu}/cache does not describe its caches");
+        Unknown::new(Why::Absent, text)
+    })
 }
 
 #[cfg(test)]
@@ -375,6 +443,53 @@ mod tests {
         let cpus = on(&files);
         assert_eq!(cpus.cores.get().map(Vec::len), Some(128));
         assert_eq!(cpus.packages.get().map(Vec::len), Some(2));
+    }
+
+    /// Check that the last level is found for each set, also on processors whose CPUs have different
+    /// levels, and that a node without memory, and one without CPUs, is left out.
+    #[test]
+    fn caches_and_memory() {
+        let cache = |cpu: u32, index: u32| {
+            list(&format!("cpu{cpu}/cache/index{index}/shared_cpu_list"))
+        };
+        // CPUs 0 to 3 share the third level, 4 and 5 have two levels only.
+        let mut files = vec![(list("online"), "0-5\n")];
+        files.extend([
+            (cache(0, 0), "0\n"),
+            (cache(0, 1), "0\n"),
+            (cache(0, 2), "0-1\n"),
+        ]);
+        files.extend([
+            (cache(0, 3), "0-3\n"),
+            (cache(4, 0), "4\n"),
+            (cache(4, 2), "?\n"),
+        ]);
+        files.extend([(cache(4, 1), "4-5\n")]);
+        let node = |name: &str| format!("{NODES}/{name}");
+        files.extend([
+            (node("has_memory"), "0,2-3\n"),
+            (node("node0/cpulist"), "0-3\n"),
+            (node("node1/cpulist"), "4-5\n"),
+            (node("node2/cpulist"), "\n"),
+            (node("node3/cpumap"), "30\n"),
+        ]);
+        let read = |files: &[(String, &str)]| {
+            let files: Vec<_> =
+                files.iter().map(|(path, text)| (&**path, *text)).collect();
+            on(&files)
+        };
+        let texts = |fact: &Fact<Vec<CpuSet>>| {
+            let sets = fact.value().map_err(|why| why.code).cloned();
+            sets.map(|sets| sets.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(texts(&read(&files).caches), Err(Why::Garbage));
+        files.retain(|(_, text)| *text != "?\n");
+        let cpus = read(&files);
+        assert_eq!(texts(&cpus.caches).unwrap(), ["0-3", "4,5"]);
+        assert_eq!(texts(&cpus.memory_nodes).unwrap(), ["0-3", "4,5"]);
+        let bare = read(&files[..1]);
+        assert_eq!(texts(&bare.caches), Err(Why::Absent));
+        assert!(texts(&bare.memory_nodes).is_err());
     }
 
     /// Check that an invalid list is reported with its file.

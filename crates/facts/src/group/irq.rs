@@ -7,6 +7,7 @@
 //! several queues, and per-CPU ones. Their `smp_affinity_list` has no write permission since about
 //! 6.12 (`register_irq_proc` in `kernel/irq/proc.c`).
 
+use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
 use crate::fact::{Fact, Unknown, Why, group};
@@ -19,6 +20,7 @@ use crate::sources::Sources;
 const IRQS: &str = "/proc/irq";
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 const FIXED: &str = "/proc/irq/*/smp_affinity_list (permissions)";
+const BOUND: &str = "/proc/irq/*/effective_affinity_list, /proc/interrupts";
 /// The configuration of irqbalance: Debian's, Red Hat's, SUSE's.
 const BALANCER: [&str; 2] = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
 const VERSION: &str = "/proc/version";
@@ -35,19 +37,36 @@ group! {
         threaded: bool,
         /// Interrupts whose affinity cannot be changed.
         fixed: Vec<u32>,
+        /// Those of them that only some of the online CPUs get, with these CPUs.
+        bound: Vec<BoundIrq>,
         /// The CPUs to which irqbalance moves no interrupt, by its configuration. Isolated and `nohz_full` CPUs are
         /// left alone besides, unless others are named.
         banned: CpuSet,
     }
 }
 
+/// An interrupt that cannot be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundIrq {
+    /// Its number.
+    pub number: u32,
+    /// The names of its handlers.
+    pub name: String,
+    /// The CPUs that get it.
+    pub cpus: CpuSet,
+}
+
 impl Irq {
     pub(crate) fn read(sources: &Sources) -> Self {
+        let fixed = fixed(sources);
+        let bound = fixed.as_ref().map_err(Clone::clone);
+        let bound = bound.and_then(|numbers| bound_to(sources, numbers));
         Self {
             timer: Fact::of(timer(sources), Interrupts::FILE),
             default_affinity: Fact::of(sources.mask(DEFAULT_AFFINITY), DEFAULT_AFFINITY),
             threaded: threaded(sources),
-            fixed: Fact::of(fixed(sources), FIXED),
+            fixed: Fact::of(fixed, FIXED),
+            bound: Fact::of(bound, BOUND),
             banned: banned(sources),
         }
     }
@@ -90,6 +109,29 @@ fn fixed(sources: &Sources) -> Result<Vec<u32>, Unknown> {
         return Err(Unknown::new(Why::TooOld, text));
     }
     Ok(fixed)
+}
+
+/// The fixed interrupts that only some of the online CPUs get: the others are per-CPU ones. The CPUs that
+/// really get an interrupt are known since 4.13, on most architectures.
+fn bound_to(sources: &Sources, fixed: &[u32]) -> Result<Vec<BoundIrq>, Unknown> {
+    let text = sources.root.text(Interrupts::FILE)?;
+    let interrupts = Interrupts::parse(&text, Interrupts::FILE)?;
+    let all = interrupts.cpus();
+    let mut bound = Vec::new();
+    for &number in fixed {
+        let file = |name: &str| sources.cpus(&format!("{IRQS}/{number}/{name}"));
+        let effective = file("effective_affinity_list");
+        let cpus = match effective.get().filter(|cpus| !cpus.is_empty()) {
+            Some(cpus) => cpus.clone(),
+            None => file("smp_affinity_list").value().cloned().map_err(Clone::clone)?,
+        };
+        let line =
+            interrupts.lines().iter().find(|line| line.label.parse() == Ok(number));
+        if let Some(line) = line.filter(|_| !all.without(&cpus).is_empty()) {
+            bound.push(BoundIrq { number, name: line.name.clone(), cpus });
+        }
+    }
+    Ok(bound)
 }
 
 /// From `IRQBALANCE_BANNED_CPULIST=` (since irqbalance 1.8), else from the mask `IRQBALANCE_BANNED_CPUS=`.
@@ -187,6 +229,35 @@ mod tests {
         assert_eq!(code(read("6.1.0", Some(&[]), proc)), Err(Why::TooOld));
         assert_eq!(code(read("6.18.0", None, proc)), Err(Why::NotRecorded));
         assert_eq!(code(read("6.18.0", Some(&[]), docker)), Err(Why::NotApplicable));
+    }
+
+    /// Check that fixed interrupts have their names and CPUs, apart from those that all CPUs get.
+    #[test]
+    fn bound() {
+        let lines = "      CPU0 CPU1\n 24: 0 1 IO-APIC 5-edge  a\n 36: 0 7 MSI 1-edge  nvme0q2\n\
+                     37: 0 7 GICv3 26 Level  arch_timer\n 38: 1 0 MSI 2-edge  nvme0q1\n";
+        let list = |number: u32| format!("/proc/irq/{number}/smp_affinity_list");
+        let (managed, timer, other) = (list(36), list(37), list(38));
+        let files = [
+            ("/proc/sys/kernel/osrelease", "6.18.0"),
+            (Interrupts::FILE, lines),
+            ("/proc/self/mounts", "proc /proc proc rw 0 0\n"),
+            (&managed, "0-1\n"),
+            ("/proc/irq/36/effective_affinity_list", "1\n"),
+            (&timer, "0-1\n"),
+            (&other, "0\n"),
+            ("/proc/irq/38/effective_affinity_list", "\n"),
+        ];
+        let read_only = [&*managed, &timer, &other];
+        let tree = tree_with_permissions(&files, Some(&read_only));
+        let bound = Irq::read(&tree.sources()).bound;
+        let of = |number, name: &str, cpus: &str| BoundIrq {
+            number,
+            name: name.to_owned(),
+            cpus: cpus.parse().unwrap(),
+        };
+        let expected = [of(36, "nvme0q2", "1"), of(38, "nvme0q1", "0")];
+        assert_eq!(bound.value().unwrap(), &expected);
     }
 
     /// Check that a recorded tree has the permissions of the files of this machine.

@@ -94,9 +94,11 @@ fn special(key: &str, value: &Value) -> Option<Text> {
             Some(name) => hypervisor(name),
             None => "none (bare metal)".into(),
         },
-        "cpus.cores" | "cpus.packages" | "cpus.nodes" => {
+        "cpus.cores" | "cpus.packages" | "cpus.nodes" | "cpus.memory_nodes"
+        | "cpus.caches" => {
             items(value.as_array()?.iter().map(|cpus| plain(key, cpus)), " | ")
         }
+        "irq.bound" => items(value.as_array()?.iter().map(bound_irq), "; "),
         _ => return None,
     };
     Some(text)
@@ -168,6 +170,11 @@ fn idle_state(state: &Value) -> Text {
     let is_off = state.get("disabled").and_then(Value::as_bool) == Some(true);
     let off = if is_off { ", disabled" } else { "" };
     text!("{} (exit latency {}{})", Text::name(name), exit, off)
+}
+
+fn bound_irq(irq: &Value) -> Text {
+    let part = |name: &str| plain(name, irq.get(name).unwrap_or(&Value::Null));
+    text!("{} {} on CPU {}", part("number"), part("name"), part("cpus"))
 }
 
 fn inert(inert: &Value) -> Text {
@@ -245,6 +252,8 @@ mod tests {
         ]);
         let text = "C1 (exit latency 2 µs), C6 (exit latency 133 µs, disabled)";
         assert_eq!(words("power.idle_states", &states), text);
+        let bound = json!([{"number": 36, "name": "nvme0q2", "cpus": "1"}]);
+        assert_eq!(words("irq.bound", &bound), "36 nvme0q2 on CPU 1");
         let quota = json!({
             "cgroup": "/sys/fs/cgroup/a", "quota_us": 20_000, "period_us": 100_000,
             "burst_us": 0,
