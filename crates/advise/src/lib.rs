@@ -7,6 +7,7 @@
 
 mod advice;
 mod against;
+mod emit;
 mod finding;
 mod findings;
 mod lasting;
@@ -14,9 +15,12 @@ mod machine;
 mod rule;
 mod steps;
 mod tables;
+mod verify;
 
 pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
+pub use emit::manifest::{Entry, Manifest};
+pub use emit::{EmittedFile, Emitted, Format, LeftOut, MANIFEST, Origin, emit};
 pub use finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 pub use findings::findings;
 pub use lasting::{Lasting, boot_commands, lasting};
@@ -28,3 +32,4 @@ pub use rule::noise_source::NoiseSource;
 pub use rule::{Change, Goal, Importance, Kind, Proof, Rule, Table};
 pub use steps::{State, Step, steps};
 pub use tables::tables;
+pub use verify::{Read, State as SettingState, Verified, verify};
