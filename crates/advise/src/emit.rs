@@ -274,7 +274,7 @@ fn body(lines: &[Line<'_>]) -> String {
     for (at, line) in lines.iter().enumerate() {
         let is_known = lines[..at].iter().any(|other| other.text == line.text);
         match is_known {
-            true => text += &text::comment(&format!("(as above) {}", line.wanted.comment())),
+            true => text += &text::comment(&format!("{} (The line is above.)", line.wanted.comment())),
             false => text += &line.with_reason(),
         }
     }
@@ -286,4 +286,4 @@ fn entries(lines: &[Line<'_>]) -> Vec<Entry> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod emitted;
 mod catalogue;
 mod cells;
 mod chart;
@@ -43,6 +44,7 @@ mod number;
 mod pictures;
 mod terminal;
 
+pub use emitted::{emitted_document, emitted_json, verified_document, verified_json};
 pub use advice::{AdvisedMachine, advice_document, advice_json, rules_reference};
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
 pub use cells::ablation::{Ablated, ablation_document, ablation_json};

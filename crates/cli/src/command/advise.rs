@@ -1,5 +1,7 @@
 //! `advise`: what to change for a goal.
 
+mod emitting;
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,6 +12,7 @@ use recording::{CheckSpec, Doubt, Recording, Spec};
 use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
+use crate::command::advise::emitting::EmitOptions;
 use crate::args::{Output, ReportFiles, cpu_list};
 use crate::inputs::load;
 use crate::measured::Measured;
@@ -50,6 +53,8 @@ pub(crate) struct AdviseArgs {
     /// Exit code 1 if a rule of at least this importance holds.
     #[arg(long, value_name = "IMPORTANCE")]
     fail_on: Option<ImportanceName>,
+    #[command(flatten)]
+    emitting: EmitOptions,
     #[command(flatten)]
     written: ReportFiles,
 }
@@ -120,12 +125,19 @@ struct Basis {
 pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure> {
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
+    if let Some(dir) = args.emitting.verified() {
+        return emitting::verify(dir, args.root.as_deref(), output, &files);
+    }
+    let emitted = args.emitting.folder()?;
     let basis = basis(args, output)?;
     let summary = basis.measured.as_ref().map(Measured::summary);
     let machine = Machine::new(&basis.facts, summary, args.cpus.clone());
     let advice = Advice::of(&machine, args.goal.goal());
     let mut doubts = basis.doubts;
     doubts.extend(machine.doubts());
+    if let Some(folder) = emitted {
+        return emitting::emit(&folder, &advice, &machine, output, &files);
+    }
     let advised =
         AdvisedMachine { facts: &basis.facts, summary, advice: &advice, doubts: &doubts };
     let (taken, tool) = (Recording::moment(), Recording::TOOL);
