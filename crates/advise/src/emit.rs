@@ -246,7 +246,9 @@ impl Job {
     fn header(&self, what: &str, left: &[LeftOut]) -> String {
         let mut header = text::comment(what)
             + &text::comment(&self.about)
-            + &text::comment("To remove it: sh uninstall.sh, in the folder with this file.");
+            + &text::comment(
+                "To remove what it sets: the file uninstall that was made with it.",
+            );
         if !left.is_empty() {
             header += &text::comment("Chosen, but not expressible in this format:");
         }
@@ -285,5 +287,7 @@ fn entries(lines: &[Line<'_>]) -> Vec<Entry> {
     lines.iter().map(Line::entry).collect()
 }
 
+#[cfg(test)]
+mod consumers;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -132,7 +132,7 @@ fn handlers(copied: &[EmittedFile], has_boot: bool) -> String {
                 format!(
                     "    - name: {name}\n      ansible.builtin.systemd:\n        name: \
                      noisefloor-advice.service\n        daemon_reload: true\n        enabled: \
-                     true\n        state: restarted\n"
+                     true\n        state: restarted\n      when: not ansible_check_mode\n"
                 )
             }
         };
@@ -148,7 +148,8 @@ fn undo(header: &str, copied: &[EmittedFile], has_boot: bool) -> String {
     if copied.iter().any(|file| handler(&file.path) == Some("Start the service")) {
         text += "    - name: Stop the service, which sets its values back\n      \
                  ansible.builtin.systemd:\n        name: noisefloor-advice.service\n        \
-                 enabled: false\n        state: stopped\n      failed_when: false\n";
+                 enabled: false\n        state: stopped\n      when: not ansible_check_mode\n      \
+                 failed_when: false\n";
     }
     for file in copied {
         let to = format!("/{}", file.path);

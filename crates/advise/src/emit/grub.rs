@@ -4,25 +4,18 @@
 //! GRUB passes a word with spaces to the kernel in double quotes (`grub-core/lib/cmdline.c`). Parameters with
 //! quotes or backslashes do not survive that, and are left out.
 
-use crate::emit::parameter::Parameter;
+use crate::emit::parameter::{Parameter, WITHOUT};
 use crate::emit::text::shell;
 use crate::emit::{EmittedFile, Job, Made, body, entries, shell as scripts};
 
 const FILE: &str = "/etc/default/grub.d/60-noisefloor.cfg";
 /// Removes words by their names, also of those that are replaced.
-const FUNCTIONS: &str = r#"# noisefloor_without NAME: removes that parameter, unless its value has spaces.
-noisefloor_without() {
-    GRUB_CMDLINE_LINUX=$(noisefloor_words "$1" "${GRUB_CMDLINE_LINUX-}")
-    GRUB_CMDLINE_LINUX_DEFAULT=$(noisefloor_words "$1" "${GRUB_CMDLINE_LINUX_DEFAULT-}")
+const FUNCTIONS: &str = r#"noisefloor_without() {
+    GRUB_CMDLINE_LINUX=$(printf '%s\n' "${GRUB_CMDLINE_LINUX-}" | words_without "$1" "\"'")
+    GRUB_CMDLINE_LINUX_DEFAULT=$(
+        printf '%s\n' "${GRUB_CMDLINE_LINUX_DEFAULT-}" | words_without "$1" "\"'"
+    )
 }
-noisefloor_words() (
-    set -f
-    kept=
-    for word in $2; do
-        case $word in "$1" | "$1="*) ;; *) kept="$kept $word" ;; esac
-    done
-    printf '%s' "${kept# }"
-)
 noisefloor_add() {
     GRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX:+$GRUB_CMDLINE_LINUX }$1"
 }
@@ -46,7 +39,7 @@ pub(super) fn make(job: &Job) -> Made {
         &left,
     );
     let files =
-        [EmittedFile::new(FILE, format!("{header}{FUNCTIONS}{}", body(&lines)))];
+        [EmittedFile::new(FILE, format!("{header}{WITHOUT}{FUNCTIONS}{}", body(&lines)))];
     let update = scripts::on_machine("update-grub\n");
     let install = scripts::install(&job.about, &files, &update);
     let uninstall = scripts::uninstall(&job.about, &files, &lines, ["", &update]);

@@ -1,7 +1,7 @@
 //! Boot parameters for any boot loader: a list, one a line, and scripts that add them with the program that the
 //! distribution has for it, or to `/etc/kernel/cmdline` (`kernel-install(8)`).
 
-use crate::emit::parameter::{Parameter, quoted};
+use crate::emit::parameter::{Parameter, WITHOUT, quoted};
 use crate::emit::text::{self, shell};
 use crate::emit::{EmittedFile, Job, Line, Made, body, entries};
 use crate::lasting::{boot_commands, unboot_commands};
@@ -13,13 +13,8 @@ const TOOLS: [&str; 3] = ["rpm-ostree", "grubby", "kernelstub"];
 const FILE: &str = r#"file=$root/etc/kernel/cmdline
 # without NAME: removes the parameters of that name.
 without() {
-    kept=
-    set -f
-    for word in $(cat "$file"); do
-        case $word in "$1" | "$1="*) ;; *) kept="$kept $word" ;; esac
-    done
-    set +f
-    printf '%s\n' "${kept# }" >"$file"
+    kept=$(words_without "$1" '"' <"$file")
+    printf '%s\n' "$kept" >"$file"
 }
 add() {
     printf '%s %s\n' "$(cat "$file")" "$1" >"$file"
@@ -107,7 +102,7 @@ fn steps(what: &str, job: &Job, removed: &[&str], added: &[String]) -> String {
         .map(|name| format!("    without {}\n", shell(name)))
         .chain(added.iter().map(|text| format!("    add {}\n", shell(&quoted(text)))));
     let mut script = format!(
-        "#!/bin/sh\n{}{}set -eu\nroot=${{ROOT-}}\n{FILE}if [ -n \"$root\" ] || [ -e \"$file\" ]; then\n    \
+        "#!/bin/sh\n{}{}set -eu\nroot=${{ROOT-}}\n{WITHOUT}{FILE}if [ -n \"$root\" ] || [ -e \"$file\" ]; then\n    \
          [ -e \"$root/etc/kernel/cmdline\" ] || {{ echo \"no $file\" >&2; exit 1; }}\n{}    \
          echo \"$file is changed: run the program that reads it, such as kernel-install\"\n",
         text::comment(what),

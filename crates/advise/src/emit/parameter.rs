@@ -69,3 +69,28 @@ pub(super) fn quoted(text: &str) -> String {
         false => text.to_owned(),
     }
 }
+
+/// `words_without NAME MARKS`: the words of a command line without the parameters of that name. A value in quotes,
+/// which are these marks, may have spaces.
+pub(super) const WITHOUT: &str = r#"words_without() {
+    awk -v name="$1" -v marks="$2" '{
+        end = length($0) + 1
+        quote = word = kept = ""
+        for (at = 1; at <= end; at++) {
+            char = at < end ? substr($0, at, 1) : " "
+            if (quote == "" && index(marks, char)) quote = char
+            else if (char == quote) quote = ""
+            if (at < end && (quote != "" || char !~ /[ \t]/)) {
+                word = word char
+                continue
+            }
+            plain = word
+            if (index(marks, substr(plain, 1, 1))) plain = substr(plain, 2)
+            if (word != "" && plain != name && index(plain, name "=") != 1)
+                kept = kept (kept == "" ? "" : " ") word
+            word = ""
+        }
+        print kept
+    }'
+}
+"#;

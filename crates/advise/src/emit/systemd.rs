@@ -59,7 +59,6 @@ pub(super) fn make(job: &Job) -> Made {
 fn service(job: &Job, header: &str, lines: &[Line<'_>]) -> [EmittedFile; 2] {
     let unit = format!(
         "{}\n[Unit]\nDescription=Settings advised by noisefloor\n\
-         Documentation=man:noisefloor-advise(1)\n\
          After=sys-kernel-debug.mount systemd-modules-load.service\n\
          ConditionPathIsReadWrite=/sys\n\n\
          [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={PROGRAM} start\n\

@@ -60,11 +60,11 @@ pub(crate) fn emitted(format: Format, items: Vec<AdviceItem>) -> Emitted {
 }
 
 /// One change of each kind, with values that consumers could misread.
-fn all_kinds() -> Vec<AdviceItem> {
+pub(crate) fn all_kinds() -> Vec<AdviceItem> {
     let action = |text: &str| Change::Action { text: text.into() };
     vec![
         item("sysctl", set("vm.stat_interval", "10"), Some("1")),
-        item("dollar", set("kernel.a", "$(touch /tmp/x) 'q' \"d\" #c %b \\n"), Some("`x`")),
+        item("dollar", set("kernel.a", "$(touch PWNED) 'q' \"d\" #c %b \\n"), Some("`touch PWNED`")),
         item("file", set("/sys/kernel/mm/ksm/run", "0"), Some("1")),
         item("module", set("/sys/module/kvm/parameters/halt_poll_ns", "0"), Some("200000")),
         item("feature", set("HRTICK", "off"), None),
@@ -77,7 +77,7 @@ fn all_kinds() -> Vec<AdviceItem> {
         item("partition", set("partition", "1-3"), None),
         item("boot", boot("nohz_full=1-3"), None),
         item("spaces", boot("dyndbg=file a +p"), None),
-        item("shell", boot("a=$(touch /tmp/x);&|"), None),
+        item("shell", boot("a=$(touch PWNED);&|"), None),
         item("quotes", boot("b=\"it's\""), None),
         item("unboot", Change::Unboot { parameter: "idle".into() }, Some("poll")),
         item("build", Change::Build { option: "HZ".into(), to: "100".into() }, None),

@@ -28,7 +28,7 @@ pub(crate) struct EmitOptions {
     /// Write files that make the changes last to the new or empty directory DIR, with scripts that install and
     /// uninstall them; FORMAT is sysctl, tuned, systemd, kernel-cmdline, grub, udev, irqbalance, ansible,
     /// kubernetes or script.
-    #[arg(long, num_args = 2, value_names = ["FORMAT", "DIR"])]
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "DIR"], conflicts_with = "fail_on")]
     emit: Option<Vec<OsString>>,
     /// Emit the changes of these rules only, by their names [default: all that hold].
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "emit")]
