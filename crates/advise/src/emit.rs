@@ -276,7 +276,12 @@ fn body(lines: &[Line<'_>]) -> String {
     for (at, line) in lines.iter().enumerate() {
         let is_known = lines[..at].iter().any(|other| other.text == line.text);
         match is_known {
-            true => text += &text::comment(&format!("{} (The line is above.)", line.wanted.comment())),
+            true => {
+                text += &text::comment(&format!(
+                    "{} (The line is above.)",
+                    line.wanted.comment()
+                ))
+            }
             false => text += &line.with_reason(),
         }
     }

@@ -176,11 +176,7 @@ mod tests {
             ("HRTICK", "on", {
                 Tmpfile("w /sys/kernel/debug/sched/features - - - - HRTICK".into())
             }),
-            (
-                "/sys/a",
-                r"5% \d",
-                Tmpfile(r"w /sys/a - - - - 5%% \\d".into()),
-            ),
+            ("/sys/a", r"5% \d", Tmpfile(r"w /sys/a - - - - 5%% \\d".into())),
             (
                 "base_slice_ns",
                 "3000000",

@@ -20,7 +20,7 @@ mod verify;
 pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
 pub use emit::manifest::{Entry, Manifest};
-pub use emit::{EmittedFile, Emitted, Format, LeftOut, MANIFEST, Origin, emit};
+pub use emit::{Emitted, EmittedFile, Format, LeftOut, MANIFEST, Origin, emit};
 pub use finding::{Action, CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 pub use findings::findings;
 pub use lasting::{Lasting, boot_commands, lasting};

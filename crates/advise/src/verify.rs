@@ -54,7 +54,11 @@ pub struct Verified {
 }
 
 /// The states of all settings of a manifest.
-pub fn verify(manifest: &Manifest, machine: &Machine<'_>, read: Read<'_>) -> Vec<Verified> {
+pub fn verify(
+    manifest: &Manifest,
+    machine: &Machine<'_>,
+    read: Read<'_>,
+) -> Vec<Verified> {
     let check = Check { machine, read, is_booted: is_booted_since(manifest, read) };
     let all = manifest.settings.iter();
     all.map(|entry| Verified { entry: entry.clone(), state: check.of(entry) }).collect()
@@ -215,7 +219,8 @@ impl Check<'_> {
             if latency.is_some_and(|latency| latency > limit)
                 && number(&format!("{folder}disable")).is_none_or(|it| it == 0)
             {
-                let by = self.services(|it| ["tuned", "power-profiles-daemon"].contains(&it));
+                let by =
+                    self.services(|it| ["tuned", "power-profiles-daemon"].contains(&it));
                 let now = format!("{folder} is not disabled");
                 return match by.iter().any(|it| it == "tuned") {
                     true => unknown("tuned limits idle states without disabling them"),
@@ -234,7 +239,8 @@ impl Check<'_> {
         }) else {
             return unknown("irqbalance does not run");
         };
-        let Some(environment) = one(self.read, &format!("/proc/{process}/environ")) else {
+        let Some(environment) = one(self.read, &format!("/proc/{process}/environ"))
+        else {
             return unknown("the environment of irqbalance can be read by root only");
         };
         let name = "IRQBALANCE_BANNED_CPULIST=";
@@ -257,7 +263,8 @@ impl Check<'_> {
     fn kubelet(&self, reserved: &str) -> State {
         let file = "/var/lib/kubelet/cpu_manager_state";
         let state = one(self.read, file);
-        let state = state.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+        let state =
+            state.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
         let Some(state) = state else {
             return unknown(&format!("{file} cannot be read: no kubelet runs here"));
         };
@@ -314,7 +321,13 @@ fn could_change(service: &str, name: &str, path: &str) -> bool {
         "irqbalance" => path.starts_with("/proc/irq/"),
         "power-profiles-daemon" => {
             name == "governor"
-                || has(&["/platform_profile", "energy_", "/boost", "no_turbo", "amd_pstate"])
+                || has(&[
+                    "/platform_profile",
+                    "energy_",
+                    "/boost",
+                    "no_turbo",
+                    "amd_pstate",
+                ])
         }
         "thermald" => has(&["intel_pstate", "/cpufreq/"]),
         "ksmtuned" => has(&["/mm/ksm/"]),

@@ -12,14 +12,19 @@ use crate::json::object;
 /// The files that were written to a folder.
 pub fn emitted_document(emitted: &Emitted, format: Format, dir: &str) -> Document {
     let path = |path: &str| format!("{}/{path}", dir.trim_end_matches('/'));
-    let files = emitted.files.iter().map(|file| Item::from(Text::name(file.path.as_str())));
+    let files =
+        emitted.files.iter().map(|file| Item::from(Text::name(file.path.as_str())));
     let first = ["install.sh", "apply.sh", "playbook.yml"];
-    let first = first.into_iter().find(|name| emitted.files.iter().any(|it| it.path == *name));
+    let first =
+        first.into_iter().find(|name| emitted.files.iter().any(|it| it.path == *name));
     let left = emitted.left_out.iter();
-    let left = left.map(|one| text!("{}: {}", Text::name(one.rule.as_str()), one.why.as_str()));
+    let left =
+        left.map(|one| text!("{}: {}", Text::name(one.rule.as_str()), one.why.as_str()));
     let quoted = |name: &str| format!("'{}'", path(name).replace('\'', r"'\''"));
     let apply = match first {
-        Some("playbook.yml") => Some(format!("ansible-playbook -i INVENTORY {}", quoted("playbook.yml"))),
+        Some("playbook.yml") => {
+            Some(format!("ansible-playbook -i INVENTORY {}", quoted("playbook.yml")))
+        }
         Some(name) => Some(format!("sudo sh {}", quoted(name))),
         None => None,
     };
@@ -46,7 +51,11 @@ pub fn emitted_document(emitted: &Emitted, format: Format, dir: &str) -> Documen
 ///
 /// # Errors
 /// Serialisation does not fail for these types.
-pub fn emitted_json(emitted: &Emitted, format: Format, dir: &str) -> serde_json::Result<String> {
+pub fn emitted_json(
+    emitted: &Emitted,
+    format: Format,
+    dir: &str,
+) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Files<'a> {
         emitted: &'static str,
@@ -68,17 +77,21 @@ pub fn emitted_json(emitted: &Emitted, format: Format, dir: &str) -> serde_json:
             folder: dir,
             files: emitted.files.iter().map(|file| &*file.path).collect(),
             rules: &emitted.rules,
-            left_out: left.map(|one| Missing { rule: &one.rule, why: &one.why }).collect(),
+            left_out: left
+                .map(|one| Missing { rule: &one.rule, why: &one.why })
+                .collect(),
         },
     )
 }
 
 /// Which settings of a folder are in force.
 pub fn verified_document(manifest: &Manifest, verified: &[Verified]) -> Document {
-    let in_force = verified.iter().filter(|one| one.state == SettingState::InForce).count();
+    let in_force =
+        verified.iter().filter(|one| one.state == SettingState::InForce).count();
     let left = manifest.left_out.len();
-    let also = (left > 0)
-        .then(|| format!("; {left} more rules were chosen, but the files do not have them"));
+    let also = (left > 0).then(|| {
+        format!("; {left} more rules were chosen, but the files do not have them")
+    });
     Document::from(text!(
         "{} of {} settings are in force ({}, made {} for --goal {}){}.",
         in_force.to_string(),
@@ -125,7 +138,10 @@ fn setting(one: &Verified) -> Text {
 ///
 /// # Errors
 /// Serialisation does not fail for these types.
-pub fn verified_json(manifest: &Manifest, verified: &[Verified]) -> serde_json::Result<String> {
+pub fn verified_json(
+    manifest: &Manifest,
+    verified: &[Verified],
+) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct States<'a> {
         taken: &'a str,

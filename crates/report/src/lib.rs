@@ -18,13 +18,13 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod emitted;
 mod catalogue;
 mod cells;
 mod chart;
 mod charts;
 mod comparisons;
 mod document;
+mod emitted;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]
 mod example;
@@ -44,7 +44,6 @@ mod number;
 mod pictures;
 mod terminal;
 
-pub use emitted::{emitted_document, emitted_json, verified_document, verified_json};
 pub use advice::{AdvisedMachine, advice_document, advice_json, rules_reference};
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
 pub use cells::ablation::{Ablated, ablation_document, ablation_json};
@@ -67,6 +66,7 @@ pub use comparisons::repeated::{RepeatedRuns, repeated_document, repeated_json};
 pub use comparisons::sets::{compared_sets_document, compared_sets_json};
 pub use comparisons::tried::{TriedSettings, tried_document, tried_json};
 pub use document::{Document, Importance};
+pub use emitted::{emitted_document, emitted_json, verified_document, verified_json};
 pub use explanations::phase::phase_document;
 pub use explanations::{explain_diff_document, explain_document};
 pub use export::benchmark_action::benchmark_action_json;

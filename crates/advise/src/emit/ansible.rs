@@ -38,10 +38,11 @@ pub(super) fn make(job: &Job) -> Made {
             files.push(EmittedFile::executable(&format!("files/boot-{to}.sh"), text));
         }
     }
-    files.extend(copied.into_iter().map(|file| EmittedFile {
-        path: format!("files/{}", file.path),
-        ..file
-    }));
+    files.extend(
+        copied
+            .into_iter()
+            .map(|file| EmittedFile { path: format!("files/{}", file.path), ..file }),
+    );
     Made { files, entries, left }
 }
 
@@ -78,16 +79,21 @@ fn playbook(header: &str, copied: &[EmittedFile], has_boot: bool) -> String {
                      /usr/sbin/update-grub\n      register: update_grub\n";
         } else {
             let folder = to.rsplit_once('/').map_or("/", |(folder, _)| folder);
-            text += &task("Create its folder", "ansible.builtin.file", &[
-                ("path", folder.to_owned()),
-                ("state", "directory".to_owned()),
-            ]);
+            text += &task(
+                "Create its folder",
+                "ansible.builtin.file",
+                &[("path", folder.to_owned()), ("state", "directory".to_owned())],
+            );
         }
-        text += &task(&format!("Copy {to}"), "ansible.builtin.copy", &[
-            ("src", file.path.clone()),
-            ("dest", to.clone()),
-            ("mode", format!("{:04o}", file.mode)),
-        ]);
+        text += &task(
+            &format!("Copy {to}"),
+            "ansible.builtin.copy",
+            &[
+                ("src", file.path.clone()),
+                ("dest", to.clone()),
+                ("mode", format!("{:04o}", file.mode)),
+            ],
+        );
         if grub(file) {
             text += "      when: update_grub.stat.exists\n      notify: Update GRUB\n";
         } else if let Some(handler) = handler(&file.path) {
@@ -95,9 +101,11 @@ fn playbook(header: &str, copied: &[EmittedFile], has_boot: bool) -> String {
         }
     }
     if has_boot {
-        text += &task("Change boot parameters", "ansible.builtin.script", &[
-            ("cmd", "files/boot-add.sh".to_owned()),
-        ]);
+        text += &task(
+            "Change boot parameters",
+            "ansible.builtin.script",
+            &[("cmd", "files/boot-add.sh".to_owned())],
+        );
         text += "      when: not update_grub.stat.exists\n";
     }
     if copied.is_empty() {
@@ -124,10 +132,16 @@ fn handlers(copied: &[EmittedFile], has_boot: bool) -> String {
         let Some(name) = handler(&file.path) else { continue };
         any = true;
         text += &match name {
-            "Set sysctls" => task(name, "ansible.builtin.command", &[("cmd", format!("sysctl -p {to}"))]),
-            "Write files" => task(name, "ansible.builtin.command", &[
-                ("cmd", format!("systemd-tmpfiles --create {to}")),
-            ]),
+            "Set sysctls" => task(
+                name,
+                "ansible.builtin.command",
+                &[("cmd", format!("sysctl -p {to}"))],
+            ),
+            "Write files" => task(
+                name,
+                "ansible.builtin.command",
+                &[("cmd", format!("systemd-tmpfiles --create {to}"))],
+            ),
             _ => {
                 format!(
                     "    - name: {name}\n      ansible.builtin.systemd:\n        name: \
@@ -138,7 +152,11 @@ fn handlers(copied: &[EmittedFile], has_boot: bool) -> String {
         };
     }
     if has_boot {
-        text += &task("Update GRUB", "ansible.builtin.command", &[("cmd", "update-grub".to_owned())]);
+        text += &task(
+            "Update GRUB",
+            "ansible.builtin.command",
+            &[("cmd", "update-grub".to_owned())],
+        );
     }
     if any { text } else { String::new() }
 }
@@ -153,19 +171,26 @@ fn undo(header: &str, copied: &[EmittedFile], has_boot: bool) -> String {
     }
     for file in copied {
         let to = format!("/{}", file.path);
-        text += &task(&format!("Remove {to}"), "ansible.builtin.file", &[
-            ("path", to),
-            ("state", "absent".to_owned()),
-        ]);
+        text += &task(
+            &format!("Remove {to}"),
+            "ansible.builtin.file",
+            &[("path", to), ("state", "absent".to_owned())],
+        );
     }
     if has_boot {
         text += "    - name: Look for update-grub\n      ansible.builtin.stat:\n        path: \
                  /usr/sbin/update-grub\n      register: update_grub\n";
-        text += &task("Update GRUB", "ansible.builtin.command", &[("cmd", "update-grub".to_owned())]);
+        text += &task(
+            "Update GRUB",
+            "ansible.builtin.command",
+            &[("cmd", "update-grub".to_owned())],
+        );
         text += "      when: update_grub.stat.exists\n";
-        text += &task("Change boot parameters back", "ansible.builtin.script", &[
-            ("cmd", "files/boot-remove.sh".to_owned()),
-        ]);
+        text += &task(
+            "Change boot parameters back",
+            "ansible.builtin.script",
+            &[("cmd", "files/boot-remove.sh".to_owned())],
+        );
         text += "      when: not update_grub.stat.exists\n";
     }
     if copied.is_empty() {

@@ -104,9 +104,10 @@ fn text(output: &Output) -> String {
 
 /// Whether a program is installed; a message if not.
 fn has(program: &str) -> bool {
-    let found = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/lib/systemd", "/usr/lib/systemd"]
-        .iter()
-        .any(|folder| Path::new(folder).join(program).exists());
+    let found =
+        ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/lib/systemd", "/usr/lib/systemd"]
+            .iter()
+            .any(|folder| Path::new(folder).join(program).exists());
     if !found {
         eprintln!("skipped: {program} is not installed");
     }
@@ -118,12 +119,21 @@ fn has(program: &str) -> bool {
 fn shells_parse_all_scripts() {
     for format in Format::ALL {
         let place = Place::new(format);
-        let scripts = place.emitted.files.iter().filter(|file| file.text.starts_with("#!/bin/sh"));
+        let scripts =
+            place.emitted.files.iter().filter(|file| file.text.starts_with("#!/bin/sh"));
         let mut count = 0;
         for script in scripts {
-            let output =
-                Command::new("sh").arg("-n").arg(place.file(&script.path)).output().unwrap();
-            assert!(output.status.success(), "{format:?} {}: {}", script.path, text(&output));
+            let output = Command::new("sh")
+                .arg("-n")
+                .arg(place.file(&script.path))
+                .output()
+                .unwrap();
+            assert!(
+                output.status.success(),
+                "{format:?} {}: {}",
+                script.path,
+                text(&output)
+            );
             count += 1;
         }
         assert!(count > 0, "{format:?}");
@@ -142,7 +152,10 @@ fn files_are_installed_and_removed() {
         let files = place.emitted.files.iter().filter(|file| file.path.contains('/'));
         let copies: Vec<PathBuf> =
             files.map(|file| place.tree.path().join(&file.path)).collect();
-        assert!(!copies.is_empty() && copies.iter().all(|file| file.exists()), "{format:?}");
+        assert!(
+            !copies.is_empty() && copies.iter().all(|file| file.exists()),
+            "{format:?}"
+        );
         place.run("uninstall.sh");
         assert!(copies.iter().all(|file| !file.exists()), "{format:?}");
     }
@@ -264,7 +277,8 @@ fn irqbalance_bans_the_cpus() {
     let place = Place::new(Format::Irqbalance);
     let drop_in = "etc/systemd/system/irqbalance.service.d/60-noisefloor.conf";
     let text_of = fs::read_to_string(place.file(drop_in)).unwrap();
-    let list = text_of.lines().find_map(|line| line.strip_prefix("Environment=")).unwrap();
+    let list =
+        text_of.lines().find_map(|line| line.strip_prefix("Environment=")).unwrap();
     assert_eq!(list, "IRQBALANCE_BANNED_CPULIST=1-3");
     if !has("irqbalance") {
         return;
@@ -278,15 +292,25 @@ fn irqbalance_bans_the_cpus() {
     let text_of = text(&output);
     let banned = text_of.lines().find_map(|line| line.strip_prefix("Banned CPUs: "));
     let banned: units::CpuSet =
-        units::CpuSet::from_mask(banned.unwrap_or_else(|| panic!("{text_of}")).trim()).unwrap();
+        units::CpuSet::from_mask(banned.unwrap_or_else(|| panic!("{text_of}")).trim())
+            .unwrap();
     // CPUs that do not exist are not banned.
     assert!(banned.contains(units::Cpu::new(1)) && !banned.contains(units::Cpu::new(0)));
-    if has("systemd-analyze") && Path::new("/lib/systemd/system/irqbalance.service").exists() {
+    if has("systemd-analyze")
+        && Path::new("/lib/systemd/system/irqbalance.service").exists()
+    {
         let folder = place.file("etc/systemd/system");
-        fs::copy("/lib/systemd/system/irqbalance.service", folder.join("irqbalance.service"))
-            .unwrap();
+        fs::copy(
+            "/lib/systemd/system/irqbalance.service",
+            folder.join("irqbalance.service"),
+        )
+        .unwrap();
         let mut command = Command::new("systemd-analyze");
-        let output = command.arg("verify").arg(folder.join("irqbalance.service")).output().unwrap();
+        let output = command
+            .arg("verify")
+            .arg(folder.join("irqbalance.service"))
+            .output()
+            .unwrap();
         let text = text(&output);
         assert!(!text.contains("60-noisefloor"), "{text}");
     }
@@ -298,7 +322,10 @@ fn udev_reads_its_rules() {
     let place = Place::new(Format::Udev);
     let rules = "etc/udev/rules.d/60-noisefloor.rules";
     let text_of = fs::read_to_string(place.file(rules)).unwrap();
-    assert!(text_of.contains("ATTR{cpufreq/scaling_governor}=\"performance\""), "{text_of}");
+    assert!(
+        text_of.contains("ATTR{cpufreq/scaling_governor}=\"performance\""),
+        "{text_of}"
+    );
     if !has("udevadm") {
         return;
     }
@@ -361,21 +388,26 @@ fn grub_mkconfig_has_the_parameters() {
     if !has("grub-mkconfig") {
         return;
     }
-    let script = "mkdir -p /etc/default boot\n\
+    let script = "mkdir -p /etc/default boot/grub\n\
                   mount --bind \"$1/etc/default\" /etc/default\n\
                   printf 'GRUB_CMDLINE_LINUX=quiet\\nGRUB_DISABLE_OS_PROBER=true\\n' >/etc/default/grub\n\
                   : >boot/vmlinuz-6.1.0; : >boot/initrd.img-6.1.0; : >boot/config-6.1.0\n\
                   mount --bind boot /boot; grub-mkconfig";
     let Some(output) = place.unshared(script) else { return };
     let found = text(&output);
-    if found.contains("failed to get canonical path") || found.contains("cannot find a device") {
+    if found.contains("failed to get canonical path")
+        || found.contains("cannot find a device")
+    {
         eprintln!("skipped: grub-probe knows no device of / here");
         return;
     }
     assert!(output.status.success(), "{found}");
     let line = found.lines().find(|line| line.trim_start().starts_with("linux")).unwrap();
     assert!(line.contains("quiet") && line.contains("'dyndbg=file a +p'"), "{line}");
-    assert!(line.contains(" nohz_full=1-3") && line.contains(" isolcpus=domain,1-3"), "{line}");
+    assert!(
+        line.contains(" nohz_full=1-3") && line.contains(" isolcpus=domain,1-3"),
+        "{line}"
+    );
 }
 
 /// Check that `/etc/kernel/cmdline` gets the parameters and loses the others, and that all is undone.
@@ -423,7 +455,8 @@ fn tuned_reads_its_profile() {
     ] {
         assert!(found.lines().any(|it| it == line), "{line}: {found}");
     }
-    let boot = found.lines().filter(|line| line.starts_with("bootloader cmdline_noisefloor"));
+    let boot =
+        found.lines().filter(|line| line.starts_with("bootloader cmdline_noisefloor"));
     assert!(boot.clone().any(|line| line.ends_with(" +nohz_full=1-3")), "{found}");
     let names: std::collections::BTreeSet<_> =
         boot.clone().filter_map(|line| line.split(' ').nth(1)).collect();

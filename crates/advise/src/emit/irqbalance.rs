@@ -21,7 +21,8 @@ pub(super) fn make(job: &Job) -> Made {
     lines.retain(|line| {
         let fits = Some(&line.text) == first.as_ref();
         if !fits {
-            let why = "another chosen rule bans other CPUs; choose with --only".to_owned();
+            let why =
+                "another chosen rule bans other CPUs; choose with --only".to_owned();
             left.push(crate::emit::LeftOut { rule: line.wanted.rule.clone(), why });
         }
         fits
@@ -56,9 +57,8 @@ fn entries_of(lines: &[Line<'_>], job: &Job) -> Vec<crate::emit::manifest::Entry
 }
 
 fn banned(wanted: &Wanted, job: &Job) -> Result<CpuSet, String> {
-    let others = |allowed: &CpuSet| {
-        job.online.as_ref().map(|online| online.without(allowed))
-    };
+    let others =
+        |allowed: &CpuSet| job.online.as_ref().map(|online| online.without(allowed));
     let banned = match &wanted.what {
         What::Banned(cpus) => Some(cpus.clone()),
         What::Set { files: RunTime::Irqs(allowed), .. } => others(allowed),

@@ -13,8 +13,8 @@ const TOOLS: [&str; 3] = ["rpm-ostree", "grubby", "kernelstub"];
 const FILE: &str = r#"file=$root/etc/kernel/cmdline
 # without NAME: removes the parameters of that name.
 without() {
-    kept=$(words_without "$1" '"' <"$file")
-    printf '%s\n' "$kept" >"$file"
+    rest=$(words_without "$1" '"' <"$file")
+    printf '%s\n' "$rest" >"$file"
 }
 add() {
     printf '%s %s\n' "$(cat "$file")" "$1" >"$file"
@@ -88,7 +88,8 @@ fn uninstall(job: &Job, lines: &[Line<'_>]) -> EmittedFile {
         .filter(|(parameter, _)| parameter.added().is_some())
         .map(|(parameter, _)| parameter.name())
         .collect();
-    let added: Vec<String> = changes.iter().filter_map(|(_, before)| before.clone()).collect();
+    let added: Vec<String> =
+        changes.iter().filter_map(|(_, before)| before.clone()).collect();
     EmittedFile::executable(
         "uninstall.sh",
         steps("Changes the boot parameters back.", job, &removed, &added),

@@ -75,7 +75,7 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) const WITHOUT: &str = r#"words_without() {
     awk -v name="$1" -v marks="$2" '{
         end = length($0) + 1
-        quote = word = kept = ""
+        quote = word = rest = ""
         for (at = 1; at <= end; at++) {
             char = at < end ? substr($0, at, 1) : " "
             if (quote == "" && index(marks, char)) quote = char
@@ -87,10 +87,10 @@ pub(super) const WITHOUT: &str = r#"words_without() {
             plain = word
             if (index(marks, substr(plain, 1, 1))) plain = substr(plain, 2)
             if (word != "" && plain != name && index(plain, name "=") != 1)
-                kept = kept (kept == "" ? "" : " ") word
+                rest = rest (rest == "" ? "" : " ") word
             word = ""
         }
-        print kept
+        print rest
     }'
 }
 "#;

@@ -100,8 +100,7 @@ fn apply(header: &str, lines: &[Line<'_>]) -> EmittedFile {
 fn undo(about: &str) -> EmittedFile {
     let about = text::comment("Sets back what apply.sh changed since the last boot.")
         + &text::comment(about);
-    let text =
-        format!("#!/bin/sh\n{about}{}tab=$(printf '\\t')\n{UNDO}undo\n", start());
+    let text = format!("#!/bin/sh\n{about}{}tab=$(printf '\\t')\n{UNDO}undo\n", start());
     EmittedFile::executable("uninstall.sh", text)
 }
 

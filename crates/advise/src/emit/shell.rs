@@ -44,7 +44,9 @@ pub(super) fn install(about: &str, files: &[EmittedFile], after: &str) -> Emitte
         "#!/bin/sh\n{}{}{START}here=$(dirname \"$0\")\n\
          copy() {{\n    mkdir -p \"$root$(dirname \"$1\")\"\n    \
          cp \"$here$1\" \"$root$1\"\n    chmod \"$2\" \"$root$1\"\n}}\n{}{after}",
-        text::comment("Copies the files to their places, and puts them into force. With ROOT=DIR, below DIR only."),
+        text::comment(
+            "Copies the files to their places, and puts them into force. With ROOT=DIR, below DIR only."
+        ),
         text::comment(about),
         copies.collect::<String>(),
     );
@@ -58,9 +60,9 @@ pub(super) fn uninstall(
     lines: &[Line<'_>],
     [first, last]: [&str; 2],
 ) -> EmittedFile {
-    let removed = files.iter().map(|file| {
-        format!("rm -f \"$root\"{}\n", shell(&format!("/{}", file.path)))
-    });
+    let removed = files
+        .iter()
+        .map(|file| format!("rm -f \"$root\"{}\n", shell(&format!("/{}", file.path))));
     let backs: String = lines.iter().filter_map(|line| back(line)).collect();
     let helpers = match backs.is_empty() {
         true => String::new(),

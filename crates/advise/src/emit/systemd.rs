@@ -26,11 +26,13 @@ enum Part {
 pub(super) fn make(job: &Job) -> Made {
     let (lines, left) = job.split(|wanted| part(wanted).map(|(_, line)| (line, None)));
     let of = |wanted: Part| -> Vec<Line<'_>> {
-        let is_it = |line: &&Line<'_>| part(line.wanted).is_ok_and(|(it, _)| it == wanted);
+        let is_it =
+            |line: &&Line<'_>| part(line.wanted).is_ok_and(|(it, _)| it == wanted);
         lines.iter().filter(is_it).cloned().collect()
     };
     let header = |what: &str| job.header(what, &left);
-    let (sysctls, tmpfiles, rest) = (of(Part::Sysctl), of(Part::Tmpfiles), of(Part::Service));
+    let (sysctls, tmpfiles, rest) =
+        (of(Part::Sysctl), of(Part::Tmpfiles), of(Part::Service));
     let mut files = Vec::new();
     let (mut start, mut stop) = (String::new(), String::new());
     if !sysctls.is_empty() || lines.is_empty() {
@@ -43,13 +45,20 @@ pub(super) fn make(job: &Job) -> Made {
         start += &format!("systemd-tmpfiles --create {TMPFILES}\n");
     }
     if !rest.is_empty() {
-        files.extend(service(job, &header("Program of noisefloor-advice.service."), &rest));
-        start += "systemctl daemon-reload\nsystemctl enable --now noisefloor-advice.service\n";
-        stop = "[ -n \"$root\" ] || systemctl disable --now noisefloor-advice.service\n".into();
+        files.extend(service(
+            job,
+            &header("Program of noisefloor-advice.service."),
+            &rest,
+        ));
+        start +=
+            "systemctl daemon-reload\nsystemctl enable --now noisefloor-advice.service\n";
+        stop = "[ -n \"$root\" ] || systemctl disable --now noisefloor-advice.service\n"
+            .into();
     }
     let install = shell::install(&job.about, &files, &shell::on_machine(&start));
     let reload = if rest.is_empty() { "" } else { "systemctl daemon-reload\n" };
-    let [set, last] = [[sysctls, tmpfiles].into_iter().flatten().collect::<Vec<_>>(), rest];
+    let [set, last] =
+        [[sysctls, tmpfiles].into_iter().flatten().collect::<Vec<_>>(), rest];
     let reload = if last.is_empty() { String::new() } else { shell::on_machine(reload) };
     let uninstall = shell::uninstall(&job.about, &files, &set, [&stop, &reload]);
     files.extend([install, uninstall]);
@@ -87,8 +96,12 @@ fn tmpfile(wanted: &Wanted) -> Option<String> {
     };
     let is_late = LATE.iter().any(|start| path.starts_with(start));
     let is_plain = !path.contains(|c: char| c.is_whitespace() || "\"'\\%".contains(c));
-    lasting(name, to).into_iter().filter(|_| is_plain && !is_late).find_map(|way| match way {
-        Lasting::Tmpfile(line) => Some(line),
-        Lasting::Sysctl(_) | Lasting::KernelParameter(_) | Lasting::TunedCpu(_) => None,
+    lasting(name, to).into_iter().filter(|_| is_plain && !is_late).find_map(|way| {
+        match way {
+            Lasting::Tmpfile(line) => Some(line),
+            Lasting::Sysctl(_) | Lasting::KernelParameter(_) | Lasting::TunedCpu(_) => {
+                None
+            }
+        }
     })
 }

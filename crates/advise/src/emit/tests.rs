@@ -53,8 +53,7 @@ pub(crate) fn emitted(format: Format, items: Vec<AdviceItem>) -> Emitted {
     let facts = facts();
     let machine = Machine::new(&facts, None, None);
     let goal = Goal::Latency;
-    let advice =
-        Advice { goal, rules: 0, items, undecided: Vec::new(), measured: false };
+    let advice = Advice { goal, rules: 0, items, undecided: Vec::new(), measured: false };
     let origin = Origin { tool: "noisefloor 0", taken: "2026-01-01", taken_s: 1 };
     emit(format, &advice, &machine, None, origin).unwrap()
 }
@@ -64,9 +63,17 @@ pub(crate) fn all_kinds() -> Vec<AdviceItem> {
     let action = |text: &str| Change::Action { text: text.into() };
     vec![
         item("sysctl", set("vm.stat_interval", "10"), Some("1")),
-        item("dollar", set("kernel.a", "$(touch PWNED) 'q' \"d\" #c %b \\n"), Some("`touch PWNED`")),
+        item(
+            "dollar",
+            set("kernel.a", "$(touch PWNED) 'q' \"d\" #c %b \\n"),
+            Some("`touch PWNED`"),
+        ),
         item("file", set("/sys/kernel/mm/ksm/run", "0"), Some("1")),
-        item("module", set("/sys/module/kvm/parameters/halt_poll_ns", "0"), Some("200000")),
+        item(
+            "module",
+            set("/sys/module/kvm/parameters/halt_poll_ns", "0"),
+            Some("200000"),
+        ),
         item("feature", set("HRTICK", "off"), None),
         item("tunable", set("base_slice_ns", "3000000"), None),
         item("governor", set("governor", "performance"), None),
@@ -83,7 +90,11 @@ pub(crate) fn all_kinds() -> Vec<AdviceItem> {
         item("build", Change::Build { option: "HZ".into(), to: "100".into() }, None),
         item("hand", action("Do something"), None),
         item("banned", action("Set IRQBALANCE_BANNED_CPULIST to them"), None),
-        item("kubelet", action("Set cpuManagerPolicy: static and reservedSystemCPUs"), None),
+        item(
+            "kubelet",
+            action("Set cpuManagerPolicy: static and reservedSystemCPUs"),
+            None,
+        ),
         item("other", set("vm.stat_interval", "20"), Some("1")),
     ]
 }
@@ -98,7 +109,8 @@ fn nothing_is_lost() {
         for one in all_kinds() {
             let name = one.rule.name;
             let is_in = emitted.rules.iter().any(|rule| rule == name);
-            let left: Vec<_> = emitted.left_out.iter().filter(|it| it.rule == name).collect();
+            let left: Vec<_> =
+                emitted.left_out.iter().filter(|it| it.rule == name).collect();
             assert_eq!(left.len(), usize::from(!is_in), "{format:?} {name} {left:?}");
             let mark = format!("# {}{name}: ", if is_in { "" } else { "- " });
             let is_comment = emitted.files.iter().any(|file| file.text.contains(&mark));

@@ -15,7 +15,8 @@ pub(super) fn make(job: &Job) -> Made {
         let (_, line, boot) = option(wanted)?;
         Ok((line, boot))
     });
-    let mut text = job.header("A profile of tuned; tuned-adm profile noisefloor selects it.", &left);
+    let mut text =
+        job.header("A profile of tuned; tuned-adm profile noisefloor selects it.", &left);
     text += "[main]\nsummary=Settings advised by noisefloor\n";
     let mut parameters = 0;
     for section in SECTIONS {
@@ -62,7 +63,9 @@ fn plain(wanted: &Wanted) -> Result<(&'static str, String, Option<String>), Stri
         for way in lasting(name, to) {
             match way {
                 Lasting::TunedCpu(line) => return Ok(("cpu", line, None)),
-                Lasting::Sysctl(_) | Lasting::Tmpfile(_) | Lasting::KernelParameter(_) => {}
+                Lasting::Sysctl(_)
+                | Lasting::Tmpfile(_)
+                | Lasting::KernelParameter(_) => {}
             }
         }
         match files {

@@ -1,6 +1,6 @@
 //! What is wanted: the chosen changes without those that no format has, and without contradictions.
 //!
-//! Of two changes of the same setting to different values, the first is kept: advice ranks it higher.
+//! Of two changes of the same setting to different values, the first remains: advice ranks it higher.
 
 use units::CpuSet;
 
@@ -103,9 +103,9 @@ impl Wanted {
                         (name.clone(), to.clone())
                     }
                     RunTime::Files { path, value } => (path.clone(), value.clone()),
-                    RunTime::Irqs(_) | RunTime::IdleLatency(_) | RunTime::Partition(_) => {
-                        (name.clone(), to.clone())
-                    }
+                    RunTime::Irqs(_)
+                    | RunTime::IdleLatency(_)
+                    | RunTime::Partition(_) => (name.clone(), to.clone()),
                 };
                 let parameter = lasting(name, to).into_iter().find_map(|way| match way {
                     Lasting::KernelParameter(parameter) => Some(boot(&parameter)),
@@ -178,7 +178,8 @@ fn one(item: &AdviceItem, machine: &Machine<'_>) -> Result<Wanted, String> {
         what,
         before: before.filter(|text| !text.chars().any(|c| c.is_control() && c != '\t')),
     };
-    match wanted.keys().iter().any(|(key, value)| has_control(key) || has_control(value)) {
+    match wanted.keys().iter().any(|(key, value)| has_control(key) || has_control(value))
+    {
         true => Err("its name or value has a control character".to_owned()),
         false => Ok(wanted),
     }

@@ -3,7 +3,6 @@
 
 use units::CpuSet;
 
-
 /// Of `a [b] c` or `a (b) c` what is chosen, else the text without white space around it.
 pub(super) fn chosen(text: &str) -> &str {
     let between = |open, close| {
@@ -28,12 +27,14 @@ pub(super) fn same(path: &str, now: &str, wanted: &str) -> bool {
         return same_cpus(now, wanted);
     }
     let is_switch = path.starts_with("/sys/module/");
-    words(now) == words(wanted) || (is_switch && switch(now).is_some_and(|it| Some(it) == switch(wanted)))
+    words(now) == words(wanted)
+        || (is_switch && switch(now).is_some_and(|it| Some(it) == switch(wanted)))
 }
 
 /// Words, with numbers in one form.
 fn words(text: &str) -> Vec<String> {
-    let word = |word: &str| word.parse::<i64>().map_or(word.to_owned(), |it| it.to_string());
+    let word =
+        |word: &str| word.parse::<i64>().map_or(word.to_owned(), |it| it.to_string());
     text.split_whitespace().map(word).collect()
 }
 
@@ -111,6 +112,8 @@ mod tests {
         assert!(!same("/sys/kernel/a", "Y\n", "1"));
         assert!(same("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3\n", "1 2 3"));
         let features = "/sys/kernel/debug/sched/features";
-        assert!(same(features, "HRTICK NO_X\n", "NO_X") && !same(features, "A B", "NO_B"));
+        assert!(
+            same(features, "HRTICK NO_X\n", "NO_X") && !same(features, "A B", "NO_B")
+        );
     }
 }

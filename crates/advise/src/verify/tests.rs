@@ -10,12 +10,20 @@ use crate::emit::Format;
 use crate::emit::tests::{boot, emitted, item, set};
 
 /// The states of what these files' manifest has, on a machine with these files.
-fn states(format: Format, items: Vec<crate::AdviceItem>, files: &[(&str, &str)]) -> Vec<State> {
+fn states(
+    format: Format,
+    items: Vec<crate::AdviceItem>,
+    files: &[(&str, &str)],
+) -> Vec<State> {
     let emitted = emitted(format, items);
-    let manifest = emitted.files.iter().find(|file| file.path == crate::MANIFEST).unwrap();
+    let manifest =
+        emitted.files.iter().find(|file| file.path == crate::MANIFEST).unwrap();
     let manifest = Manifest::parse(&manifest.text).unwrap();
     let tree = tempfile::tempdir().unwrap();
-    let plain = [("/sys/devices/system/cpu/online", "0-3\n"), ("/proc/sys/kernel/osrelease", "6.12.0\n")];
+    let plain = [
+        ("/sys/devices/system/cpu/online", "0-3\n"),
+        ("/proc/sys/kernel/osrelease", "6.12.0\n"),
+    ];
     let all: BTreeMap<&str, &str> = plain.iter().chain(files).copied().collect();
     for (path, text) in &all {
         let place = tree.path().join(&path[1..]);
@@ -42,7 +50,8 @@ fn differs(now: &str, by: &[&str]) -> State {
     State::Differs { now: Some(now.into()), by: by.iter().map(|&it| it.into()).collect() }
 }
 
-const TUNED: (&str, &str) = ("/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs", "1\n");
+const TUNED: (&str, &str) =
+    ("/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs", "1\n");
 const BALANCER: (&str, &str) =
     ("/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", "7\n");
 
@@ -84,8 +93,10 @@ fn parameters() {
 #[test]
 fn cpus() {
     let of = |irq: &str, mask: &str| {
-        let items =
-            vec![item("a", set("irqs", "0,1"), None), item("b", set("workqueues", "0-1"), None)];
+        let items = vec![
+            item("a", set("irqs", "0,1"), None),
+            item("b", set("workqueues", "0-1"), None),
+        ];
         let files = [
             ("/proc/irq/9/smp_affinity_list", irq),
             ("/sys/devices/virtual/workqueue/cpumask", mask),

@@ -12,8 +12,8 @@ use recording::{CheckSpec, Doubt, Recording, Spec};
 use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
-use crate::command::advise::emitting::EmitOptions;
 use crate::args::{Output, ReportFiles, cpu_list};
+use crate::command::advise::emitting::EmitOptions;
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::measure;

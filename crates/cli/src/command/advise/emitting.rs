@@ -71,9 +71,8 @@ fn check_empty(path: &Path) -> Result<(), Failure> {
     let shown = units::printable(&path.to_string_lossy()).into_owned();
     let folder = create_folder(path)
         .map_err(|why| Failure::usage(format!("--emit: {}", chain(&why))))?;
-    let failed = |why: io::Error| {
-        Failure::usage(format!("--emit: failed to read {shown}: {why}"))
-    };
+    let failed =
+        |why: io::Error| Failure::usage(format!("--emit: failed to read {shown}: {why}"));
     let resolved = match folder.path() {
         path if path.as_os_str().is_empty() => Path::new("."),
         path => path,
@@ -138,7 +137,7 @@ fn write(dir: &Path, file: &EmittedFile) -> Result<(), Failure> {
         Failure::of_writing(&recording::Error::new(Kind::Write, &path, why))
     };
     if let Some(parent) = path.parent() {
-        // Whatever the umask is, nobody else can write to it.
+        // Whatever the umask is, no other user may write to it.
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o755).create(parent).map_err(failed)?;
     }
@@ -184,7 +183,8 @@ pub(crate) fn verify(
         || ::report::verified_document(&manifest, &verified),
         none,
     )?;
-    let has = |is_it: fn(&SettingState) -> bool| verified.iter().any(|it| is_it(&it.state));
+    let has =
+        |is_it: fn(&SettingState) -> bool| verified.iter().any(|it| is_it(&it.state));
     let is_undone = has(|state| {
         matches!(state, SettingState::NeedsReboot | SettingState::Differs { .. })
     });
