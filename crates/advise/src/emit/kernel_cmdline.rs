@@ -19,6 +19,10 @@ without() {
 add() {
     printf '%s %s\n' "$(cat "$file")" "$1" >"$file"
 }
+edit() {
+    :
+EDIT
+}
 "#;
 
 pub(super) fn make(job: &Job) -> Made {
@@ -102,14 +106,13 @@ fn steps(what: &str, job: &Job, removed: &[&str], added: &[String]) -> String {
         .iter()
         .map(|name| format!("    without {}\n", shell(name)))
         .chain(added.iter().map(|text| format!("    add {}\n", shell(&quoted(text)))));
+    let edit: String = edit.collect();
     let mut script = format!(
-        "#!/bin/sh\n{}{}set -eu\nroot=${{ROOT-}}\n{WITHOUT}{FILE}if [ -n \"$root\" ] || [ -e \"$file\" ]; then\n    \
-         [ -e \"$root/etc/kernel/cmdline\" ] || {{ echo \"no $file\" >&2; exit 1; }}\n{}    \
-         echo \"$file is changed: run the program that reads it, such as kernel-install\"\n",
+        "#!/bin/sh\n{}{}set -eu\nroot=${{ROOT-}}\n{WITHOUT}{FILE}if [ -n \"$root\" ]; then\n    edit\n",
         text::comment(what),
         text::comment(&job.about),
-        edit.collect::<String>()
-    );
+    )
+    .replace("EDIT\n", &edit);
     for tool in TOOLS {
         script += &format!("elif command -v {tool} >/dev/null; then\n");
         let undo = removed.iter().flat_map(|name| unboot_commands(tool, &shell(name)));
@@ -121,6 +124,7 @@ fn steps(what: &str, job: &Job, removed: &[&str], added: &[String]) -> String {
         script += "    :\n";
     }
     script
-        + "else\n    echo 'no rpm-ostree, grubby, kernelstub or /etc/kernel/cmdline: change \
+        + "elif [ -e \"$file\" ]; then\n    edit\n    echo \"$file is changed: run the program that \
+           reads it, such as kernel-install\"\nelse\n    echo 'no rpm-ostree, grubby, kernelstub or /etc/kernel/cmdline: change \
            the boot loader by hand, or use --emit grub' >&2\n    exit 1\nfi\n"
 }

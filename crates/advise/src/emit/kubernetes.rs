@@ -1,8 +1,8 @@
 //! A part of a kubelet's configuration (`KubeletConfiguration`, `kubelet.config.k8s.io/v1beta1`), for its
-//! `--config-dir` (Kubernetes 1.28 or newer, without a feature gate since 1.30).
+//! `--config-dir` (Kubernetes 1.30 or newer; 1.28 with the environment variable `KUBELET_CONFIG_DROPIN_DIR_ALPHA`).
 //!
 //! It has what the kubelet itself does: static CPU assignment and reserved CPUs. The kubelet refuses to start
-//! with another CPU manager policy until `/var/lib/kubelet/cpu_manager_state` is removed (until 1.32).
+//! with another CPU manager policy until `/var/lib/kubelet/cpu_manager_state` is removed.
 
 use crate::emit::wanted::What;
 use crate::emit::{EmittedFile, Job, Made, body, entries, shell, text};

@@ -52,7 +52,7 @@ pub(super) fn make(job: &Job) -> Made {
         ));
         start +=
             "systemctl daemon-reload\nsystemctl enable --now noisefloor-advice.service\n";
-        stop = "[ -n \"$root\" ] || systemctl disable --now noisefloor-advice.service\n"
+        stop = "[ -n \"$root\" ] || systemctl disable --now noisefloor-advice.service || :\n"
             .into();
     }
     let install = shell::install(&job.about, &files, &shell::on_machine(&start));

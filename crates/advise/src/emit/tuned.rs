@@ -39,7 +39,7 @@ pub(super) fn make(job: &Job) -> Made {
     let select = shell::on_machine("tuned-adm profile noisefloor\n");
     let install = shell::install(&job.about, &files, &select);
     // tuned sets back what a profile changed when another one is selected.
-    let other = "[ -n \"$root\" ] || tuned-adm profile \"$(tuned-adm recommend)\"\n";
+    let other = "[ -n \"$root\" ] || tuned-adm profile \"$(tuned-adm recommend)\" || :\n";
     let uninstall = shell::uninstall(&job.about, &files, &[], [other, ""]);
     let [file] = files;
     Made { files: vec![file, install, uninstall], entries: entries(&lines), left }

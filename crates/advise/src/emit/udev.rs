@@ -12,6 +12,17 @@ const FILE: &str = "/etc/udev/rules.d/60-noisefloor.rules";
 const CPUS: &str = "/sys/devices/system/cpu/cpu*/";
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/";
 const MODULES: &str = "/sys/module/";
+/// What is always built in (`bool` in Kconfig), and so is never loaded.
+const BUILT_IN: [&str; 8] = [
+    "damon_reclaim",
+    "haltpoll",
+    "kfence",
+    "pcie_aspm",
+    "rcupdate",
+    "rcutree",
+    "workqueue",
+    "zswap",
+];
 
 pub(super) fn make(job: &Job) -> Made {
     let (lines, left) = job.split(|wanted| {
@@ -42,6 +53,9 @@ fn line(wanted: &Wanted) -> Option<String> {
     } else {
         let (module, parameter) =
             path.strip_prefix(MODULES)?.split_once("/parameters/")?;
+        if BUILT_IN.contains(&module) {
+            return None;
+        }
         let device = format!("SUBSYSTEM==\"module\", KERNEL==\"{module}\"");
         (device, format!("parameters/{parameter}"))
     };

@@ -70,6 +70,16 @@ fn sysctls() {
     assert!(matches!(of(&[]), State::Unknown { .. }));
 }
 
+/// Check that a manifest cannot make a file that is no setting be read.
+#[test]
+fn other_files() {
+    for path in ["/etc/shadow", "/sys/../etc/shadow"] {
+        let items = vec![item("a", set(path, "1"), None)];
+        let found = states(Format::Script, items, &[(path, "secret\n")]);
+        assert!(matches!(&found[..], [State::Unknown { .. }]), "{found:?}");
+    }
+}
+
 /// Check that a boot parameter needs a reboot until there was one, and that CPUs are compared as sets.
 #[test]
 fn parameters() {
