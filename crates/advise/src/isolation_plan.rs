@@ -17,7 +17,7 @@ use units::CpuSet;
 use crate::isolation_plan::candidates::Candidates;
 pub use crate::isolation_plan::choice::{Choice, Rejected, WhyNot};
 use crate::isolation_plan::kernel::Kernel;
-pub use crate::isolation_plan::lines::{LeftOut, PlanLine, State, Subject, When};
+pub use crate::isolation_plan::lines::{NotPossible, PlanLine, State, Subject, When};
 
 /// A device that the CPUs are to be near to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -78,7 +78,7 @@ pub struct IsolationPlan {
     /// What is set at run time.
     pub run_time: Vec<PlanLine>,
     /// What this machine cannot do.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<NotPossible>,
     /// The interrupts that stay on the CPUs.
     pub bound: Vec<BoundIrq>,
     /// The command that isolates them for one program only, and restores everything.

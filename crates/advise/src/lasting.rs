@@ -4,6 +4,8 @@
 //! `cpufreq.default_governor=` (5.9), `transparent_hugepage=`, `workqueue.unbound_cpus=` (6.6),
 //! `irqaffinity=`, `isolcpus=`; `tuned-profiles(7)`: `force_latency`.
 
+use units::CpuSet;
+
 /// One way to make a setting last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lasting {
@@ -17,11 +19,73 @@ pub enum Lasting {
     TunedCpu(String),
 }
 
+/// The files that a setting has at run time, and what is written to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RunTime {
+    /// Each file whose path matches; a path has at most `*` for names of CPUs.
+    Files {
+        /// The path.
+        path: String,
+        /// What is written.
+        value: String,
+    },
+    /// The affinity of all interrupts that can be moved, and of new ones.
+    Irqs(CpuSet),
+    /// The idle states with a longer exit latency, in microseconds, which are disabled.
+    IdleLatency(u32),
+    /// An isolated cpuset partition.
+    Partition(CpuSet),
+}
+
+/// Where sysctls are.
+const SYSCTLS: &str = "/proc/sys/";
+const DEBUG: &str = "/sys/kernel/debug/sched";
+
+/// The files of `name=value`; `None` if the value is not one that it can have.
+pub(crate) fn run_time(name: &str, value: &str) -> Option<RunTime> {
+    let files = |path: &str| RunTime::Files { path: path.into(), value: value.into() };
+    Some(match name {
+        "governor" => files("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"),
+        "thp" => files("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "workqueues" => RunTime::Files {
+            path: "/sys/devices/virtual/workqueue/cpumask".into(),
+            value: mask(&value.parse().ok()?),
+        },
+        "irqs" => RunTime::Irqs(value.parse().ok()?),
+        "partition" => RunTime::Partition(value.parse().ok()?),
+        "idle_latency_us" => RunTime::IdleLatency(value.parse().ok()?),
+        path if path.starts_with('/') => files(path),
+        sysctl if sysctl.contains('.') => {
+            files(&format!("{SYSCTLS}{}", sysctl.replace('.', "/")))
+        }
+        feature if is_feature(feature) => {
+            let sign = if value == "on" { "" } else { "NO_" };
+            RunTime::Files {
+                path: format!("{DEBUG}/features"),
+                value: format!("{sign}{feature}"),
+            }
+        }
+        tunable => files(&format!("{DEBUG}/{tunable}")),
+    })
+}
+
+/// Whether it is the name of a feature of the scheduler.
+pub(crate) fn is_feature(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// A mask as the kernel parses it (`bitmap_parse`), of any number of CPUs.
+pub(crate) fn mask(cpus: &CpuSet) -> String {
+    let mut words = vec!["0"];
+    let highest = cpus.iter().last().map_or(0, units::Cpu::get);
+    words.resize(highest as usize / 32 + 1, "00000000");
+    cpus.to_mask(&words.join(","))
+}
+
 /// What makes `name=value` last, the simplest first.
 pub fn lasting(name: &str, value: &str) -> Vec<Lasting> {
-    use Lasting::{KernelParameter, Sysctl, Tmpfile, TunedCpu};
-    let tmpfile = |path: &str| Tmpfile(format!("w {path} - - - - {value}"));
-    match name {
+    use Lasting::{KernelParameter, TunedCpu};
+    let mut ways = match name {
         "preempt" => vec![KernelParameter(format!("preempt={value}"))],
         "governor" => vec![
             KernelParameter(format!("cpufreq.default_governor={value}")),
@@ -32,17 +96,25 @@ pub fn lasting(name: &str, value: &str) -> Vec<Lasting> {
         "workqueues" => vec![KernelParameter(format!("workqueue.unbound_cpus={value}"))],
         "irqs" => vec![KernelParameter(format!("irqaffinity={value}"))],
         "partition" => vec![KernelParameter(format!("isolcpus=domain,{value}"))],
-        path if path.starts_with("/proc/sys/") => {
-            vec![Sysctl(format!("{} = {value}", &path["/proc/sys/".len()..]))]
+        _ => Vec::new(),
+    };
+    if let Some(RunTime::Files { path, value }) = run_time(name, value) {
+        ways.push(line(name, &path, &value));
+    }
+    ways
+}
+
+/// The line of the file that has a setting's value. In `tmpfiles.d`, `%` begins a specifier and `\` an escape
+/// sequence.
+fn line(name: &str, path: &str, value: &str) -> Lasting {
+    match path.strip_prefix(SYSCTLS) {
+        // Names with slashes may have dots.
+        Some(key) if name.starts_with('/') => Lasting::Sysctl(format!("{key} = {value}")),
+        Some(_) => Lasting::Sysctl(format!("{name} = {value}")),
+        None => {
+            let value = value.replace('\\', r"\\").replace('%', "%%");
+            Lasting::Tmpfile(format!("w {path} - - - - {value}"))
         }
-        path if path.starts_with('/') => vec![tmpfile(path)],
-        sysctl if sysctl.contains('.') => vec![Sysctl(format!("{sysctl} = {value}"))],
-        feature if feature.starts_with(|c: char| c.is_ascii_uppercase()) => {
-            let sign = if value == "on" { "" } else { "NO_" };
-            let file = "/sys/kernel/debug/sched/features";
-            vec![Tmpfile(format!("w {file} - - - - {sign}{feature}"))]
-        }
-        tunable => vec![tmpfile(&format!("/sys/kernel/debug/sched/{tunable}"))],
     }
 }
 
@@ -60,6 +132,20 @@ pub fn boot_commands(tool: &str, parameter: &str) -> Vec<String> {
             ),
             "sudo update-grub".to_owned(),
         ],
+        _ => Vec::new(),
+    }
+}
+
+/// The commands that remove the boot parameters of a name, as [`boot_commands`].
+pub(crate) fn unboot_commands(tool: &str, name: &str) -> Vec<String> {
+    match tool {
+        "rpm-ostree" => {
+            vec![format!("sudo rpm-ostree kargs --delete-if-present={name}")]
+        }
+        "grubby" => {
+            vec![format!("sudo grubby --update-kernel=ALL --remove-args={name}")]
+        }
+        "kernelstub" => vec![format!("sudo kernelstub --delete-options {name}")],
         _ => Vec::new(),
     }
 }
@@ -87,6 +173,10 @@ mod tests {
                 "off",
                 Tmpfile("w /sys/kernel/debug/sched/features - - - - NO_HRTICK".into()),
             ),
+            ("HRTICK", "on", {
+                Tmpfile("w /sys/kernel/debug/sched/features - - - - HRTICK".into())
+            }),
+            ("/sys/a", r"5% \d", Tmpfile(r"w /sys/a - - - - 5%% \\d".into())),
             (
                 "base_slice_ns",
                 "3000000",
@@ -95,5 +185,14 @@ mod tests {
         ] {
             assert_eq!(lasting(name, value).first(), Some(&expected), "{name}");
         }
+    }
+
+    /// Check that masks have as many words as their highest CPU needs.
+    #[test]
+    fn masks() {
+        for (cpus, expected) in [("0-1", "3"), ("0,32", "1,00000001"), ("", "0")] {
+            assert_eq!(mask(&cpus.parse().unwrap()), expected, "{cpus}");
+        }
+        assert_eq!(run_time("irqs", "a"), None);
     }
 }

@@ -7,6 +7,7 @@
 
 mod advice;
 mod against;
+mod emit;
 mod finding;
 mod findings;
 mod isolation_plan;
@@ -15,13 +16,16 @@ mod machine;
 mod rule;
 mod steps;
 mod tables;
+mod verify;
 
 pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
+pub use emit::manifest::{Entry, Manifest};
+pub use emit::{Emitted, EmittedFile, Format, LeftOut, MANIFEST, Origin, emit};
 pub use finding::{CpuLoss, Finding, FindingRule, Loss, TimerShare, When};
 pub use findings::findings;
 pub use isolation_plan::{
-    Choice, Impossible, IsolationPlan, LeftOut, NearDevice, PlanLine, Rejected,
+    Choice, Impossible, IsolationPlan, NearDevice, NotPossible, PlanLine, Rejected,
     State as LineState, Subject, When as LineTime, WhyNot,
 };
 pub use lasting::{Lasting, boot_commands, lasting};
@@ -33,3 +37,4 @@ pub use rule::noise_source::NoiseSource;
 pub use rule::{Change, Goal, Importance, Kind, Proof, Rule, Table};
 pub use steps::{State, Step, steps};
 pub use tables::tables;
+pub use verify::{Read, State as SettingState, Verified, verify};

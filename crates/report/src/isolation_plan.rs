@@ -6,7 +6,7 @@
 mod choice;
 
 use advise::{
-    Impossible, IsolationPlan, LeftOut, LineState, LineTime, PlanLine, Rule, Subject,
+    Impossible, IsolationPlan, LineState, LineTime, NotPossible, PlanLine, Rule, Subject,
 };
 use facts::Facts;
 use recording::Doubt;
@@ -203,12 +203,12 @@ fn subject(subject: Subject) -> &'static str {
 }
 
 /// What cannot be done, in a list of that.
-fn left_out(one: &LeftOut) -> Text {
+fn left_out(one: &NotPossible) -> Text {
     text!("{}: {}.", capitalized(subject(one.subject)), one.reason)
 }
 
 /// The same in a line of its own.
-fn not_possible(one: &LeftOut) -> Text {
+fn not_possible(one: &NotPossible) -> Text {
     text!("Not possible ({}): {}.", subject(one.subject), one.reason)
 }
 

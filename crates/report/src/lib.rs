@@ -24,6 +24,7 @@ mod chart;
 mod charts;
 mod comparisons;
 mod document;
+mod emitted;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]
 mod example;
@@ -66,6 +67,7 @@ pub use comparisons::repeated::{RepeatedRuns, repeated_document, repeated_json};
 pub use comparisons::sets::{compared_sets_document, compared_sets_json};
 pub use comparisons::tried::{TriedSettings, tried_document, tried_json};
 pub use document::{Document, Importance};
+pub use emitted::{emitted_document, emitted_json, verified_document, verified_json};
 pub use explanations::phase::phase_document;
 pub use explanations::{explain_diff_document, explain_document};
 pub use export::benchmark_action::benchmark_action_json;

@@ -80,14 +80,14 @@ pub struct PlanLine {
 
 /// What a machine cannot do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct NotPossible {
     /// What it is about.
     pub subject: Subject,
     /// Why not, and what follows.
     pub reason: &'static str,
 }
 
-impl LeftOut {
+impl NotPossible {
     pub(crate) fn new(subject: Subject, reason: &'static str) -> Self {
         Self { subject, reason }
     }
@@ -95,7 +95,7 @@ impl LeftOut {
 
 impl Kernel<'_> {
     /// The boot parameters, and what none can do.
-    pub(crate) fn boot(&self) -> (Vec<PlanLine>, Vec<LeftOut>) {
+    pub(crate) fn boot(&self) -> (Vec<PlanLine>, Vec<NotPossible>) {
         let lines = [
             self.nohz_full(),
             self.rcu_nocbs(),
@@ -117,7 +117,7 @@ impl Kernel<'_> {
         })
     }
 
-    fn no_nohz_full(&self) -> Option<LeftOut> {
+    fn no_nohz_full(&self) -> Option<NotPossible> {
         let reason = match self.has_nohz_full() {
             Some(true) if self.parameter("nohz") == Some("off") => {
                 "with nohz=off, which this kernel booted with, nohz_full= has no effect: remove it"
@@ -130,7 +130,7 @@ impl Kernel<'_> {
                 "whether this kernel is built with NO_HZ_FULL is unknown: if it is, also boot with nohz_full="
             }
         };
-        Some(LeftOut::new(Subject::Tick, reason))
+        Some(NotPossible::new(Subject::Tick, reason))
     }
 
     /// `nohz_full=` includes it.
@@ -158,7 +158,7 @@ impl Kernel<'_> {
         })
     }
 
-    fn no_isolcpus(&self) -> Option<LeftOut> {
+    fn no_isolcpus(&self) -> Option<NotPossible> {
         let reason = match self.facts.cpus.isolcpus.get() {
             Some(true) => return None,
             Some(false) => {
@@ -168,13 +168,13 @@ impl Kernel<'_> {
                 "whether this kernel is built with CPU_ISOLATION is unknown: if it is, also boot with isolcpus="
             }
         };
-        Some(LeftOut::new(Subject::Tasks, reason))
+        Some(NotPossible::new(Subject::Tasks, reason))
     }
 
-    fn no_managed(&self) -> Option<LeftOut> {
+    fn no_managed(&self) -> Option<NotPossible> {
         let reason = "interrupts that the kernel manages (of NVMe and network queues) stay: isolcpus=managed_irq is of 5.6";
         let is_old = self.has_isolcpus() && !self.since(5, 6) && self.since(4, 8);
-        is_old.then(|| LeftOut::new(Subject::Interrupts, reason))
+        is_old.then(|| NotPossible::new(Subject::Interrupts, reason))
     }
 
     fn irqaffinity(&self) -> Option<PlanLine> {

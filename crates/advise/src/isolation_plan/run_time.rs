@@ -6,7 +6,7 @@ use facts::Why;
 use units::CpuSet;
 
 use crate::isolation_plan::kernel::Kernel;
-use crate::isolation_plan::lines::{LeftOut, PlanLine, State, Subject, When};
+use crate::isolation_plan::lines::{NotPossible, PlanLine, State, Subject, When};
 
 const WATCHED: &str = "kernel.watchdog_cpumask";
 const MIGRATION: &str = "kernel.timer_migration";
@@ -16,7 +16,7 @@ const NORMAL: &str = "/sys/kernel/rcu_normal";
 
 impl Kernel<'_> {
     /// The settings at run time, and what none can do.
-    pub(crate) fn run_time(&self) -> (Vec<PlanLine>, Vec<LeftOut>) {
+    pub(crate) fn run_time(&self) -> (Vec<PlanLine>, Vec<NotPossible>) {
         let lines = [
             self.partition(),
             self.irqs(),
@@ -54,7 +54,7 @@ impl Kernel<'_> {
         Some(PlanLine { when, ..line }.by("partition-for-isolation"))
     }
 
-    fn no_partition(&self) -> Option<LeftOut> {
+    fn no_partition(&self) -> Option<NotPossible> {
         let reason = if self.can_partition() {
             return None;
         } else if !self.since(6, 1) {
@@ -64,7 +64,7 @@ impl Kernel<'_> {
         } else {
             "before 6.15 one would reset the affinity of workers that the current boot parameters restrict"
         };
-        Some(LeftOut::new(Subject::Partition, reason))
+        Some(NotPossible::new(Subject::Partition, reason))
     }
 
     fn irqs(&self) -> Option<PlanLine> {
@@ -210,10 +210,10 @@ impl Kernel<'_> {
         self.facts.security.lockdown.get().is_some_and(|level| level != "none")
     }
 
-    fn no_fair_servers(&self) -> Option<LeftOut> {
+    fn no_fair_servers(&self) -> Option<NotPossible> {
         let reason = "kernel lockdown refuses writes to debugfs: the fair servers stay, with about one timer interrupt a second";
         let applies = self.has_fair_servers() && self.is_locked_down();
-        applies.then(|| LeftOut::new(Subject::FairServers, reason))
+        applies.then(|| NotPossible::new(Subject::FairServers, reason))
     }
 
     /// The line is needed after each boot if `nohz_full=` cannot do it.

@@ -1,5 +1,6 @@
 //! `advise`: what to change for a goal.
 
+mod emitting;
 mod isolation;
 
 use std::fs;
@@ -14,6 +15,7 @@ use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, ReportFiles, cpu_list};
+use crate::command::advise::emitting::EmitOptions;
 use crate::command::advise::isolation::IsolationArgs;
 use crate::inputs::load;
 use crate::measured::Measured;
@@ -59,6 +61,8 @@ pub(crate) struct AdviseArgs {
     fail_on: Option<ImportanceName>,
     #[command(flatten)]
     isolation: IsolationArgs,
+    #[command(flatten)]
+    emitting: EmitOptions,
     #[command(flatten)]
     written: ReportFiles,
 }
@@ -129,6 +133,10 @@ struct Basis {
 pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure> {
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
+    if let Some(dir) = args.emitting.verified() {
+        return emitting::verify(dir, args.root.as_deref(), output, &files);
+    }
+    let emitted = args.emitting.folder()?;
     let basis = basis(args, output)?;
     if let Some(wanted) = args.isolation.isolate {
         return isolation::run(args, wanted, basis, output, &files);
@@ -148,6 +156,9 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let advice = Advice::of(&machine, args.goal.goal());
     let mut doubts = basis.doubts;
     doubts.extend(machine.doubts());
+    if let Some(folder) = emitted {
+        return emitting::emit(&folder, &advice, &machine, output, &files);
+    }
     let advised =
         AdvisedMachine { facts: &basis.facts, summary, advice: &advice, doubts: &doubts };
     let (taken, tool) = (Recording::moment(), Recording::TOOL);

@@ -17,7 +17,7 @@ const SLICES: &str =
 const TICKS: [&str; 5] = ["ticks", "-n", "1", "-i", "1ms"];
 
 /// Each option that names a file: FILE and DIR are replaced by links to a file and to a folder.
-const OPTIONS: [&str; 16] = [
+const OPTIONS: [&str; 17] = [
     "ticks -n 1 -i 1ms -o FILE",
     "noise -d 50ms --trace FILE",
     "jitter -t 2 -l 2 --fifo 0 -H FILE",
@@ -29,6 +29,7 @@ const OPTIONS: [&str; 16] = [
     "lab run tick-cost --metric tick_instructions --chart FILE",
     "lab explain tick-cost/other -o FILE",
     "facts -q --record DIR",
+    "advise --no-measure --emit script DIR",
     "generate man DIR/man",
     "generate completions DIR",
     "repeat -n 2 -o DIR -- ticks -n 1 -i 1ms",
