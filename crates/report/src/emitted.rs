@@ -8,6 +8,7 @@ use crate::document::Document;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::json::object;
+use crate::number;
 
 /// The files that were written to a folder.
 pub fn emitted_document(emitted: &Emitted, format: Format, dir: &str) -> Document {
@@ -90,7 +91,8 @@ pub fn verified_document(manifest: &Manifest, verified: &[Verified]) -> Document
         verified.iter().filter(|one| one.state == SettingState::InForce).count();
     let left = manifest.left_out.len();
     let also = (left > 0).then(|| {
-        format!("; {left} more rules were chosen, but the files do not have them")
+        let rules = number::counted(left as u64, "rule");
+        text!("; the files do not have the changes of {} that were chosen, too", rules)
     });
     Document::from(text!(
         "{} of {} settings are in force ({}, made {} for --goal {}){}.",

@@ -22,7 +22,13 @@ pub(crate) fn item(name: &'static str, change: Change, from: Option<&str>) -> Ad
         proof: Proof::None,
         acts_on: None,
     };
-    AdviceItem { rule, change, from: from.map(str::to_owned), taken: None }
+    AdviceItem {
+        rule,
+        change,
+        from: from.map(str::to_owned),
+        also: Vec::new(),
+        taken: None,
+    }
 }
 
 pub(crate) fn set(name: &str, to: &str) -> Change {

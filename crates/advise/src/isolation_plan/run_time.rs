@@ -51,7 +51,11 @@ impl Kernel<'_> {
         let line = PlanLine::instead(Subject::Partition, commands, reason);
         // Without isolcpus= it is needed beside the other boot parameters.
         let when = if self.has_isolcpus() { When::Instead } else { When::AfterBoot };
-        Some(PlanLine { when, ..line }.by("partition-for-isolation"))
+        let rule = match self.since(6, 15) {
+            true => "partition-for-isolation",
+            false => "partition-without-other-isolation",
+        };
+        Some(PlanLine { when, ..line }.by(rule))
     }
 
     fn no_partition(&self) -> Option<NotPossible> {
