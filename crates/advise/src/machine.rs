@@ -53,7 +53,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The CPUs that are to have little noise; `None` if there is only one, or none is known.
-    pub(crate) fn cpus(&self) -> Option<&CpuSet> {
+    pub fn cpus(&self) -> Option<&CpuSet> {
         self.cpus.as_ref()
     }
 

@@ -1,0 +1,411 @@
+//! Proof of advice: what was measured of each change here, and how the list changes by it.
+//!
+//! A setting is compared with the current ones by `stats`: runs in balanced order, an interval of the difference, and
+//! a correction for the number of settings in a batch. A boot parameter is compared in guests, whose numbers are
+//! exact. What was not measured states why, and stays with its expected gain.
+//!
+//! Cannot see: what did not happen during the runs, and a gain that is no noise, no delay and no tick.
+
+pub(crate) mod method;
+pub(crate) mod plan;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use stats::{BetterSet, Conclusion, VALUES_MIN, relative};
+use summary::{CellDifference, Compared, definition};
+use units::Ppm;
+
+use crate::advice::{Advice, AdviceItem};
+use crate::proof::method::Method;
+use crate::rule::{Importance, Kind};
+
+/// What a proof has shown of a change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ProofOutcome {
+    /// It was measured.
+    Proven(Proven),
+    /// It was not.
+    NotProven(Barrier),
+}
+
+/// A change that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Proven {
+    /// The name of its rule.
+    pub rule: &'static str,
+    /// The measurement.
+    pub method: Method,
+    /// Its command line; of a guest, what ran there.
+    pub measurement: String,
+    /// The kernel of the guests; null if it was measured on this machine.
+    pub kernel: Option<String>,
+    /// The difference.
+    pub measured: MeasuredDifference,
+    /// What follows.
+    pub conclusion: Effect,
+}
+
+/// By how much a metric differs with the change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredDifference {
+    /// The metric's key.
+    pub metric: String,
+    /// The number of runs without and with the change; in guests, whose numbers are exact, one.
+    pub runs: [usize; 2],
+    /// The median or mean without and with it.
+    pub values: [f64; 2],
+    /// By how much it is larger with the change.
+    pub difference: f64,
+    /// The interval of the true difference (95 %); of an exact one, by how much it may differ in another guest.
+    pub interval: [f64; 2],
+    /// The difference in parts of the value without the change; null if that is 0.
+    pub difference_ppm: Option<Ppm>,
+    /// The interval in the same parts.
+    pub interval_ppm: Option<[Ppm; 2]>,
+}
+
+/// What follows from a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// The change helps.
+    Better,
+    /// It makes the metric worse.
+    Worse,
+    /// The interval includes zero: there is no larger difference than this, in parts of the value without the
+    /// change; null if that is 0.
+    NoLargerDifference(Option<Ppm>),
+    /// There may be a difference, but it can be chance, too.
+    Unclear,
+}
+
+/// Why a change was not measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Barrier {
+    /// There was no time for it.
+    Budget,
+    /// The proof ended before it had enough runs.
+    Interrupted,
+    /// It cannot be made here: why.
+    Refused(String),
+    /// It is made at boot, and cannot be tried in a guest: why.
+    NoGuest(String),
+    /// It needs another kernel; a command that shows the effect.
+    Build(String),
+    /// It is no setting.
+    Action,
+    /// No measurement of this program shows its effect.
+    NoMeasurement,
+}
+
+impl Barrier {
+    /// Its stable name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Interrupted => "interrupted",
+            Self::Refused(_) => "refused",
+            Self::NoGuest(_) => "no_guest",
+            Self::Build(_) => "build",
+            Self::Action => "action",
+            Self::NoMeasurement => "no_measurement",
+        }
+    }
+}
+
+impl fmt::Display for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget => f.write_str("did not fit the budget"),
+            Self::Interrupted => f.write_str("the proof ended early"),
+            Self::Refused(why) | Self::NoGuest(why) => f.write_str(why),
+            Self::Build(command) => write!(f, "needs another kernel: {command}"),
+            Self::Action => f.write_str("no setting that can be tried"),
+            Self::NoMeasurement => f.write_str("no measurement shows its effect"),
+        }
+    }
+}
+
+impl Serialize for Barrier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown {
+            code: &'static str,
+            text: String,
+        }
+        Shown { code: self.code(), text: self.to_string() }.serialize(serializer)
+    }
+}
+
+impl MeasuredDifference {
+    /// That of runs; `None` with too few of them.
+    pub fn of_runs(compared: &Compared) -> Option<Self> {
+        if compared.values.iter().any(|runs| *runs < VALUES_MIN) {
+            return None;
+        }
+        let [base, other] = compared.centers;
+        Some(Self {
+            metric: compared.quantity.metric()?.to_owned(),
+            runs: compared.values,
+            values: [base?, other?],
+            difference: compared.difference?,
+            interval: compared.interval?,
+            difference_ppm: compared.difference_ppm,
+            interval_ppm: compared.interval_ppm,
+        })
+    }
+
+    /// That of two guests; `None` if one of them does not have the metric.
+    pub fn of_guests(found: &CellDifference) -> Option<Self> {
+        let ([base, other], difference) =
+            ([found.values[0]?, found.values[1]?], found.difference?);
+        let interval = [difference - found.tolerance, difference + found.tolerance];
+        let [low, high] = interval.map(|bound| relative(base + bound, base));
+        Some(Self {
+            metric: found.metric.clone(),
+            runs: [1, 1],
+            values: [base, other],
+            difference,
+            interval,
+            difference_ppm: found.difference_ppm,
+            interval_ppm: low.zip(high).map(|(low, high)| [low, high]),
+        })
+    }
+
+    /// The effect of an exact difference.
+    pub fn exact_effect(&self) -> Effect {
+        let less_is_better = definition(&self.metric)
+            .is_some_and(|about| about.better == stats::Better::Less);
+        match self.direction() {
+            Ordering::Equal => self.no_larger(),
+            Ordering::Less if less_is_better => Effect::Better,
+            Ordering::Greater if !less_is_better => Effect::Better,
+            Ordering::Less | Ordering::Greater => Effect::Worse,
+        }
+    }
+
+    /// The effect of a difference of runs.
+    pub fn effect(&self, compared: &Compared) -> Effect {
+        match (compared.better_set(), compared.conclusion) {
+            (Some(BetterSet::Other), _) => Effect::Better,
+            (Some(BetterSet::Base), _) => Effect::Worse,
+            (_, Conclusion::Equal) => self.no_larger(),
+            _ if self.direction() == Ordering::Equal => self.no_larger(),
+            _ => Effect::Unclear,
+        }
+    }
+
+    /// The side of zero on which the interval is; `Equal` if it includes zero.
+    fn direction(&self) -> Ordering {
+        let [low, high] = self.interval;
+        match (high < 0.0, low > 0.0) {
+            (true, _) => Ordering::Less,
+            (_, true) => Ordering::Greater,
+            (false, false) => Ordering::Equal,
+        }
+    }
+
+    fn no_larger(&self) -> Effect {
+        let bounds = self.interval_ppm.map(|bounds| bounds.map(|one| one.get().abs()));
+        Effect::NoLargerDifference(bounds.map(|[low, high]| Ppm::new(low.max(high))))
+    }
+}
+
+impl AdviceItem {
+    /// What was measured of it.
+    pub fn proven(&self) -> Option<&Proven> {
+        match &self.proof {
+            Some(ProofOutcome::Proven(proven)) => Some(proven),
+            Some(ProofOutcome::NotProven(_)) | None => None,
+        }
+    }
+
+    /// Whether it is no longer advised: it makes the metric worse, or it does not change what it is to avoid by more than
+    /// `smallest`. A mistake is one even if no number shows it, and so is what acts on no noise.
+    fn is_refuted(&self, smallest: Ppm) -> bool {
+        let acts_on_it = self.rule.acts_on.is_some()
+            && self.rule.kind == Kind::Advice
+            && self.rule.importance != Importance::Important;
+        match self.proven().map(|proven| proven.conclusion) {
+            Some(Effect::Worse) => true,
+            Some(Effect::NoLargerDifference(Some(largest))) => {
+                acts_on_it && largest <= smallest
+            }
+            Some(Effect::Better | Effect::NoLargerDifference(None) | Effect::Unclear)
+            | None => false,
+        }
+    }
+
+    /// The size of a gain that was shown, in ppm; one from nothing is the largest.
+    fn gain(&self) -> Option<f64> {
+        let proven = self.proven().filter(|one| one.conclusion == Effect::Better)?;
+        Some(proven.measured.difference_ppm.map_or(f64::INFINITY, |ppm| ppm.get().abs()))
+    }
+}
+
+impl Advice {
+    /// The advice after a proof, with the outcome of each item in its order: first what was shown to help, the largest gain
+    /// first; then what was not measured or not decided, in the order of before. What does not help is no longer
+    /// advised: a difference of at most `smallest` is none.
+    #[must_use]
+    pub fn with_proofs(self, outcomes: Vec<ProofOutcome>, smallest: Ppm) -> Self {
+        let mut proofs = outcomes.into_iter();
+        let items = self.items.into_iter();
+        let items = items.map(|item| AdviceItem { proof: proofs.next(), ..item });
+        let (not_advised, mut items): (Vec<_>, Vec<_>) =
+            items.partition(|item| item.is_refuted(smallest));
+        let gain = |item: &AdviceItem| item.gain().unwrap_or(-1.0);
+        // Stable: the others keep their order.
+        items.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        Self { items, not_advised, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::rule::{Change, Goal};
+
+    const SMALLEST: Ppm = Ppm::new(1e5);
+
+    /// A difference in parts of 1000, with its interval.
+    fn difference(difference: f64, interval: [f64; 2]) -> MeasuredDifference {
+        let ppm = |value: f64| Ppm::new(value * 1e3);
+        MeasuredDifference {
+            metric: "noise_ppm".to_owned(),
+            runs: [8, 8],
+            values: [1_000.0, 1_000.0 + difference],
+            difference,
+            interval,
+            difference_ppm: Some(ppm(difference)),
+            interval_ppm: Some(interval.map(ppm)),
+        }
+    }
+
+    fn proven(of: f64, interval: [f64; 2]) -> ProofOutcome {
+        let measured = difference(of, interval);
+        ProofOutcome::Proven(Proven {
+            rule: "rule",
+            method: Method::Noise,
+            measurement: "noise".to_owned(),
+            kernel: None,
+            conclusion: measured.exact_effect(),
+            measured,
+        })
+    }
+
+    /// Advice with an item for each name, which acts on the timer.
+    fn advice(names: &[&'static str]) -> Advice {
+        let item = |name: &&'static str| {
+            let rule = crate::tables().iter().flat_map(|table| &table.rules).next();
+            let mut text = rule.unwrap().text("subject");
+            (text.name, text.kind, text.importance) =
+                (name, Kind::Advice, Importance::Useful);
+            text.acts_on = Some("timer");
+            let change = Change::Action { text: "do it".to_owned() };
+            AdviceItem { rule: text, change, from: None, taken: None, proof: None }
+        };
+        Advice {
+            goal: Goal::Latency,
+            rules: names.len(),
+            items: names.iter().map(item).collect(),
+            not_advised: Vec::new(),
+            undecided: Vec::new(),
+            measured: true,
+        }
+    }
+
+    fn names(items: &[AdviceItem]) -> Vec<&str> {
+        items.iter().map(|item| item.rule.name).collect()
+    }
+
+    /// Check that what helps most is first, that what was not decided keeps its order, and that what makes it worse or
+    /// makes no difference of interest is not advised.
+    #[test]
+    fn order() {
+        let advice = advice(&["late", "wide", "small", "large", "worse", "none"]);
+        let outcomes = vec![
+            ProofOutcome::NotProven(Barrier::Budget),
+            proven(-50.0, [-300.0, 200.0]),
+            proven(-100.0, [-150.0, -50.0]),
+            proven(-400.0, [-500.0, -300.0]),
+            proven(31.0, [10.0, 52.0]),
+            proven(-3.0, [-40.0, 34.0]),
+        ];
+        let proven = advice.with_proofs(outcomes, SMALLEST);
+        assert_eq!(names(&proven.items), ["large", "small", "late", "wide"]);
+        assert_eq!(names(&proven.not_advised), ["worse", "none"]);
+        let conclusion =
+            |item: &AdviceItem| item.proven().map(|proven| proven.conclusion);
+        let wide = Effect::NoLargerDifference(Some(Ppm::new(3e5)));
+        assert_eq!(conclusion(&proven.items[3]), Some(wide));
+        assert_eq!(conclusion(&proven.not_advised[0]), Some(Effect::Worse));
+    }
+
+    /// Check that a mistake, an important rule, and one that acts on no noise stay without a difference, but not if they
+    /// make it worse.
+    #[test]
+    fn what_no_number_shows() {
+        let stays = |change: fn(&mut AdviceItem), outcome: ProofOutcome| {
+            let mut advice = advice(&["one"]);
+            change(&mut advice.items[0]);
+            !advice.with_proofs(vec![outcome], SMALLEST).items.is_empty()
+        };
+        let changes: [fn(&mut AdviceItem); 3] = [
+            |item| item.rule.kind = Kind::Mistake,
+            |item| item.rule.importance = Importance::Important,
+            |item| item.rule.acts_on = None,
+        ];
+        for change in changes {
+            assert!(stays(change, proven(1.0, [-9.0, 9.0])));
+            assert!(!stays(change, proven(9.0, [5.0, 12.0])));
+        }
+        assert!(!stays(|_| (), proven(1.0, [-9.0, 9.0])));
+    }
+
+    /// Check that more of a metric of which more is better is a gain, and that an exact difference within the tolerance is
+    /// none.
+    #[test]
+    fn exact() {
+        let found = CellDifference {
+            metric: "noise_ppm".to_owned(),
+            values: [Some(200.0), Some(150.0)],
+            difference: Some(-50.0),
+            difference_ppm: Some(Ppm::new(-250_000.0)),
+            tolerance: 6.0,
+            none_above_ppm: None,
+        };
+        let measured = MeasuredDifference::of_guests(&found).unwrap();
+        assert_eq!(measured.interval, [-56.0, -44.0]);
+        let [low, high] = measured.interval_ppm.unwrap().map(Ppm::get);
+        assert!((low + 280_000.0).abs() < 1e-6 && (high + 220_000.0).abs() < 1e-6);
+        assert_eq!(measured.exact_effect(), Effect::Better);
+        let more =
+            MeasuredDifference { metric: "idle_stretch_ns_mean".to_owned(), ..measured };
+        assert_eq!(more.exact_effect(), Effect::Worse);
+        let equal = CellDifference { tolerance: 60.0, ..found };
+        let equal = MeasuredDifference::of_guests(&equal).unwrap().exact_effect();
+        assert_eq!(equal, Effect::NoLargerDifference(Some(Ppm::new(550_000.0))));
+    }
+
+    /// Check the keys of the JSON contract.
+    #[test]
+    fn contract() {
+        let json = |outcome| serde_json::to_value::<ProofOutcome>(outcome).unwrap();
+        assert_eq!(
+            json(ProofOutcome::NotProven(Barrier::Budget)),
+            json!({"state": "not_proven", "code": "budget", "text": "did not fit the budget"})
+        );
+        let proven = json(proven(0.0, [-9.0, 8.0]));
+        assert_eq!(proven["state"], "proven");
+        assert_eq!(proven["conclusion"], json!({"no_larger_difference": 9_000.0}));
+        for key in ["rule", "method", "measurement", "measured"] {
+            assert!(!proven[key].is_null(), "{key}: {proven:#}");
+        }
+    }
+}
