@@ -12,6 +12,7 @@ mod findings;
 mod lasting;
 mod machine;
 mod proof;
+mod proven_advice;
 mod rule;
 mod steps;
 mod tables;

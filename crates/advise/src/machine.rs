@@ -48,7 +48,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Its facts.
-    pub(crate) fn facts(&self) -> &'a Facts {
+    pub fn facts(&self) -> &'a Facts {
         self.facts
     }
 

@@ -15,6 +15,7 @@ use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::measure;
 use crate::outcome::{Failure, Outcome};
+use crate::proving::{ProveArgs, Prover};
 use crate::reporting::{none, show};
 
 /// The duration of the busy loop of a check for advice, and of the count of timer interrupts before it.
@@ -50,6 +51,8 @@ pub(crate) struct AdviseArgs {
     /// Exit code 1 if a rule of at least this importance holds.
     #[arg(long, value_name = "IMPORTANCE")]
     fail_on: Option<ImportanceName>,
+    #[command(flatten)]
+    proof: ProveArgs,
     #[command(flatten)]
     written: ReportFiles,
 }
@@ -120,12 +123,17 @@ struct Basis {
 pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure> {
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
-    let basis = basis(args, output)?;
+    let mut prover = args.proof.begin(output)?;
+    let basis = basis(args, prover.as_mut(), output)?;
     let summary = basis.measured.as_ref().map(Measured::summary);
     let machine = Machine::new(&basis.facts, summary, args.cpus.clone());
     let advice = Advice::of(&machine, args.goal.goal());
     let mut doubts = basis.doubts;
     doubts.extend(machine.doubts());
+    let (advice, outcome) = match prover {
+        Some(prover) => prover.prove(advice, &machine, &mut doubts)?,
+        None => (advice, Outcome::Done),
+    };
     let advised =
         AdvisedMachine { facts: &basis.facts, summary, advice: &advice, doubts: &doubts };
     let (taken, tool) = (Recording::moment(), Recording::TOOL);
@@ -133,11 +141,15 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     show(output, &files, json, || ::report::advice_document(&advised), none)?;
     let limit = args.fail_on.map(ImportanceName::importance);
     let fails = |limit| advice.items.iter().any(|item| item.rule.importance <= limit);
-    Ok(if limit.is_some_and(fails) { Outcome::Exceeded } else { Outcome::Done })
+    Ok(if limit.is_some_and(fails) { Outcome::Exceeded } else { outcome })
 }
 
 /// The facts, and what was measured.
-fn basis(args: &AdviseArgs, output: Output) -> Result<Basis, Failure> {
+fn basis(
+    args: &AdviseArgs,
+    prover: Option<&mut Prover>,
+    output: Output,
+) -> Result<Basis, Failure> {
     let unmeasured = |root: &Root| Basis {
         facts: Facts::read(root),
         measured: None,
@@ -154,7 +166,10 @@ fn basis(args: &AdviseArgs, output: Output) -> Result<Basis, Failure> {
     }
     let measured = match &args.from {
         Some(file) => Measured::new(load(file)?),
-        None => check(output)?,
+        None => match prover {
+            Some(prover) => Measured::new(prover.check(IDLE, BUSY)?),
+            None => check(output)?,
+        },
     };
     let (facts, doubts) = {
         let recording = measured.recording();
