@@ -33,8 +33,10 @@ use crate::repeating::{Plan, Rounds, Variant};
 
 /// Smaller differences are of no interest, as for `try`.
 const SMALLEST: Ppm = Ppm::new(100_000.0);
-/// The part of the budget that guests have if there is anything for them.
+/// The part of the budget that guests have if there is anything for them,
 const GUESTS_PART: u64 = 3;
+/// and the most that a boot parameter needs on a busy machine.
+const GUEST: Nanos = Nanos::from_secs(45);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProveArgs {
@@ -119,7 +121,7 @@ impl Prover {
     ) -> Result<Recording, Failure> {
         let mut line = ProgressLine::new(self.output.quiet);
         line.draw("check");
-        let (idle, busy) = (nanos(idle), nanos(busy));
+        let (idle, busy) = (millis(idle), millis(busy));
         let measurement = measurement(&["check", "--rest", &idle, "-d", &busy]);
         let plan = plan(measurement, vec![Variant::current()], 1, self.output);
         let finished = Runner::new(&plan, None)?.run(false, &mut self.forwarding);
@@ -153,7 +155,10 @@ impl Prover {
         let has_guests =
             !cases.is_empty() && guests.find(clock, &mut self.forwarding, output);
         let reserved = match has_guests {
-            true => Nanos::from_nanos(clock.budget.get() / GUESTS_PART),
+            true => {
+                let needed = GUEST.saturating_mul(cases.len() as u64);
+                needed.min(Nanos::from_nanos(clock.budget.get() / GUESTS_PART))
+            }
             false => Nanos::ZERO,
         };
         let mut trials =
@@ -302,6 +307,6 @@ fn plan(
 }
 
 /// A duration as an option.
-fn nanos(time: Nanos) -> String {
-    format!("{}ns", time.get())
+fn millis(time: Nanos) -> String {
+    format!("{}ms", time.get() / Nanos::from_millis(1).get())
 }

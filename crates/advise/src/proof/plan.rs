@@ -13,7 +13,7 @@ const BATCH: usize = 4;
 /// Fewer runs of each variant show only differences that are several times their spread,
 const ROUNDS_MIN: u32 = 6;
 /// and more of them hardly narrow the interval: its width decreases with the square root of their number.
-const ROUNDS_MAX: u32 = 20;
+const ROUNDS_MAX: u32 = 30;
 /// The limits of a run's duration: rare events occur in long ones.
 const RUN_MIN: Nanos = Nanos::from_secs(1);
 const RUN_MAX: Nanos = Nanos::from_secs(5);
@@ -61,7 +61,8 @@ impl ProofPlan {
 
     /// The duration of each measurement.
     pub fn duration(budget: Nanos) -> Nanos {
-        Nanos::from_nanos(budget.get() / RUNS).clamp(RUN_MIN, RUN_MAX)
+        let millis = budget.get() / RUNS / Nanos::from_millis(1).get();
+        Nanos::from_millis(millis).clamp(RUN_MIN, RUN_MAX)
     }
 }
 
@@ -123,11 +124,11 @@ mod tests {
     #[test]
     fn limits() {
         let of = |secs| rounds(Nanos::from_secs(secs), 2, SECOND);
-        assert_eq!([11, 12, 30, 1_000].map(of), [None, Some(6), Some(15), Some(20)]);
+        assert_eq!([11, 12, 30, 1_000].map(of), [None, Some(6), Some(15), Some(30)]);
         let duration = |secs| ProofPlan::duration(Nanos::from_secs(secs));
         let expected = [1_000, 2_500, 5_000].map(Nanos::from_millis);
         assert_eq!([20, 600, 9_999].map(duration), expected);
         assert_eq!(rounds(SECOND, u32::MAX, Nanos::from_nanos(u64::MAX)), None);
-        assert_eq!(rounds(SECOND, 0, Nanos::ZERO), Some(20));
+        assert_eq!(rounds(SECOND, 0, Nanos::ZERO), Some(30));
     }
 }

@@ -28,7 +28,8 @@ use crate::proving::Clock;
 const RUNNING: &str = "running";
 /// Guests with more CPUs take long, as QEMU runs one after the other.
 const CPUS_MAX: u32 = 8;
-const DURATION: Nanos = Nanos::from_secs(1);
+/// Of a busy loop, QEMU executes each instruction; ticks cost the same in each second.
+const DURATION: Nanos = Nanos::from_millis(500);
 /// An idle guest takes hardly any time of the host.
 const IDLE: Nanos = Nanos::from_secs(5);
 /// The interval of `latency`.

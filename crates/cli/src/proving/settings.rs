@@ -14,7 +14,7 @@ use units::{CpuSet, Nanos};
 use crate::args::Output;
 use crate::forwarding::Forwarding;
 use crate::outcome::Failure;
-use crate::proving::{Clock, SMALLEST, measurement, nanos, plan};
+use crate::proving::{Clock, SMALLEST, measurement, millis, plan};
 use crate::repeating::measurement::Measurement;
 use crate::repeating::{Repeated, Variant, repeat_with};
 
@@ -144,7 +144,7 @@ impl Trials<'_> {
 
     /// The command line of a run. Single events are not traced: attaching to them takes as long as a run.
     fn measurement(&self, method: Method, duration: Nanos) -> Measurement {
-        let (cpus, time) = (self.cpus.to_string(), nanos(duration));
+        let (cpus, time) = (self.cpus.to_string(), millis(duration));
         let on = |words: &[&str]| measurement(words);
         match method {
             Method::Noise => on(&["noise", "-c", &cpus, "-d", &time, "--source", "proc"]),
