@@ -24,7 +24,7 @@ pub use findings::findings;
 pub use lasting::{Lasting, boot_commands, lasting};
 pub use machine::Machine;
 pub use machine::losses::Taken;
-pub use proof::method::Method;
+pub use proof::method::{Method, TICKS_INSTRUCTIONS};
 pub use proof::plan::{Batch, ProofPlan, rounds};
 pub use proof::{Barrier, Effect, MeasuredDifference, ProofOutcome, Proven};
 pub use rule::condition::{Answer, Condition};

@@ -12,12 +12,13 @@ pub(crate) mod plan;
 use std::cmp::Ordering;
 use std::fmt;
 
+use recording::Cell;
 use serde::{Serialize, Serializer};
-use stats::{BetterSet, Conclusion, VALUES_MIN, relative};
-use summary::{CellDifference, Compared, definition};
+use stats::{BetterSet, Conclusion, Spread, VALUES_MIN, relative};
+use summary::{CellDifference, CellSummary, CellsComparison, Compared, definition};
 use units::Ppm;
 
-use crate::proof::method::Method;
+use crate::proof::method::{Method, TICKS_INSTRUCTIONS};
 
 /// Smaller exact differences are of no interest: a gain of that size is nowhere noticed.
 const EXACT_SMALLEST: Ppm = Ppm::new(10_000.0);
@@ -160,26 +161,52 @@ impl MeasuredDifference {
     }
 
     /// That of two guests; `None` if one of them does not have the metric.
-    pub fn of_guests(found: &CellDifference) -> Option<Self> {
-        let ([base, other], difference) =
-            ([found.values[0]?, found.values[1]?], found.difference?);
-        let interval = [difference - found.tolerance, difference + found.tolerance];
+    pub fn of_guests(method: Method, base: &Cell, other: &Cell) -> Option<Self> {
+        match method.guest_metric() {
+            Some(metric) => {
+                let metrics = CellsComparison::of(base, other).metrics;
+                Self::of_metric(metrics.iter().find(|one| one.metric == metric)?)
+            }
+            None => Some(Self::of_ticks(&ticks(base)?, &ticks(other)?)),
+        }
+    }
+
+    /// That of the timer interrupts of busy loops: the phase of the tick decides whether there is one more.
+    fn of_ticks(base: &Spread, other: &Spread) -> Self {
+        let sum = |spread: &Spread| {
+            let each = spread.values.iter();
+            each.map(|(one, count)| one.get() as f64 * *count as f64).sum::<f64>()
+        };
+        let largest = |spread: &Spread| spread.values.last().map(|(one, _)| one.get());
+        let tolerance = largest(base).max(largest(other)).unwrap_or(0) as f64;
+        let values = [base, other].map(sum);
+        Self::exact(TICKS_INSTRUCTIONS, values, tolerance)
+    }
+
+    fn of_metric(found: &CellDifference) -> Option<Self> {
+        let values = [found.values[0]?, found.values[1]?];
+        Some(Self::exact(&found.metric, values, found.tolerance))
+    }
+
+    fn exact(metric: &str, [base, other]: [f64; 2], tolerance: f64) -> Self {
+        let difference = other - base;
+        let interval = [difference - tolerance, difference + tolerance];
         let [low, high] = interval.map(|bound| relative(base + bound, base));
-        Some(Self {
-            metric: found.metric.clone(),
+        Self {
+            metric: metric.to_owned(),
             runs: [1, 1],
             values: [base, other],
             difference,
             interval,
-            difference_ppm: found.difference_ppm,
+            difference_ppm: relative(other, base),
             interval_ppm: low.zip(high).map(|(low, high)| [low, high]),
-        })
+        }
     }
 
     /// The effect of an exact difference.
     pub fn exact_effect(&self) -> Effect {
         let less_is_better = definition(&self.metric)
-            .is_some_and(|about| about.better == stats::Better::Less);
+            .is_none_or(|about| about.better == stats::Better::Less);
         if self.largest().is_some_and(|largest| largest <= EXACT_SMALLEST) {
             return self.no_larger();
         }
@@ -223,9 +250,19 @@ impl MeasuredDifference {
     }
 }
 
+/// The timer interrupts of a busy loop in a guest.
+fn ticks(cell: &Cell) -> Option<Spread> {
+    if let CellSummary::TickCost(cost) = CellSummary::of(cell)? {
+        cost.kernel_instructions
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use serde_json::json;
+    use units::Instructions;
 
     use super::*;
 
@@ -267,7 +304,7 @@ pub(crate) mod tests {
             tolerance: 6.0,
             none_above_ppm: None,
         };
-        let measured = MeasuredDifference::of_guests(&found).unwrap();
+        let measured = MeasuredDifference::of_metric(&found).unwrap();
         assert_eq!(measured.interval, [-56.0, -44.0]);
         let [low, high] = measured.interval_ppm.unwrap().map(Ppm::get);
         assert!((low + 280_000.0).abs() < 1e-6 && (high + 220_000.0).abs() < 1e-6);
@@ -276,8 +313,24 @@ pub(crate) mod tests {
             MeasuredDifference { metric: "idle_stretch_ns_mean".to_owned(), ..measured };
         assert_eq!(more.exact_effect(), Effect::Worse);
         let equal = CellDifference { tolerance: 60.0, ..found };
-        let equal = MeasuredDifference::of_guests(&equal).unwrap().exact_effect();
+        let equal = MeasuredDifference::of_metric(&equal).unwrap().exact_effect();
         assert_eq!(equal, Effect::NoLargerDifference(Some(Ppm::new(550_000.0))));
+    }
+
+    /// Check that a tick which no longer occurs is a gain of all of its instructions, within one tick.
+    #[test]
+    fn ticks_that_stop() {
+        let spread = |values: &[(u64, u64)]| {
+            let one = |(value, count): &(u64, u64)| (Instructions::new(*value), *count);
+            Spread::phased([values.iter().map(one).collect::<Vec<_>>()])
+        };
+        let base = spread(&[(2_000, 124), (6_000, 1)]);
+        let measured = MeasuredDifference::of_ticks(&base, &spread(&[]));
+        assert_eq!(measured.values, [254_000.0, 0.0]);
+        assert_eq!(measured.interval, [-260_000.0, -248_000.0]);
+        assert_eq!(measured.exact_effect(), Effect::Better);
+        let none = MeasuredDifference::of_ticks(&spread(&[]), &spread(&[]));
+        assert_eq!(none.exact_effect(), Effect::NoLargerDifference(None));
     }
 
     /// Check that one nanosecond more is not worse, in guests that measure it exactly.

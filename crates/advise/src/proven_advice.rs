@@ -15,12 +15,13 @@ impl AdviceItem {
         }
     }
 
-    /// Whether it is no longer advised: it makes the metric worse, or it does not change what it is to avoid by more than
-    /// `smallest`. A mistake is one even if no number shows it, and so is what acts on no noise.
+    /// Whether it is no longer advised: it makes the metric worse, or it does not change here what it is to avoid by more
+    /// than `smallest`. A mistake is one even if no number shows it; and a guest has no load that a change could help.
     fn is_refuted(&self, smallest: Ppm) -> bool {
         let acts_on_it = self.rule.acts_on.is_some()
             && self.rule.kind == Kind::Advice
-            && self.rule.importance != Importance::Important;
+            && self.rule.importance != Importance::Important
+            && self.proven().is_some_and(|proven| proven.kernel.is_none());
         match self.proven().map(|proven| proven.conclusion) {
             Some(Effect::Worse) => true,
             Some(Effect::NoLargerDifference(Some(largest))) => {

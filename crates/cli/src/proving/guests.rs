@@ -13,7 +13,6 @@ use ::lab::{Cache, CellObserver};
 use experiments::{BootRequest, BootWorkload, Experiment};
 use kernels::{Fetch, Kernels};
 use recording::{Cell, Ending};
-use summary::CellsComparison;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::args::Output;
@@ -169,12 +168,8 @@ impl Guests {
                 (base, tried)
             }
         };
-        let metric = case.method.guest_metric();
-        let compared = CellsComparison::of(&base, &tried).metrics;
-        let found = compared.iter().find(|one| one.metric == metric);
-        let measured = found.and_then(MeasuredDifference::of_guests);
-        let measured =
-            measured.ok_or_else(|| format!("a guest has measured no {metric}"))?;
+        let measured = MeasuredDifference::of_guests(case.method, &base, &tried);
+        let measured = measured.ok_or("a guest has not measured what is compared")?;
         Ok(Proven {
             rule: case.rule,
             method: case.method,

@@ -3,6 +3,7 @@
 
 use advise::{
     Advice, AdviceItem, Barrier, Effect, MeasuredDifference, ProofOutcome, Proven,
+    TICKS_INSTRUCTIONS,
 };
 use stats::Unit;
 use summary::definition;
@@ -130,7 +131,13 @@ pub(super) fn not_proven(advice: &Advice) -> Document {
 fn found(proven: &Proven) -> Text {
     let measured = &proven.measured;
     let about = definition(&measured.metric);
-    let name = about.map_or(measured.metric.as_str(), |about| about.name);
+    let name = match about {
+        Some(about) => about.name,
+        None if measured.metric == TICKS_INSTRUCTIONS => {
+            "kernel instructions of timer interrupts"
+        }
+        None => &measured.metric,
+    };
     let unit = about.map_or(Unit::Count, |about| about.unit);
     if let Effect::NoLargerDifference(largest) = proven.conclusion {
         return match largest {
