@@ -29,7 +29,7 @@ const ROOMS: &[Room] = &[
     room("blame", 3, &["units", "facts", "recording"]),
     room("imports", 3, &["units", "facts", "recording"]),
     room("history", 4, &["summary"]),
-    room("advise", 4, &["units", "facts", "recording", "summary"]),
+    room("advise", 4, &["units", "facts", "stats", "recording", "summary"]),
     room("report", 5, &["units", "facts", "recording", "stats", "summary", "advise"]),
     room("session", 4, &["units", "facts", "recording", "isolate", "measure", "blame"]),
     room(

@@ -7,6 +7,7 @@ use units::Ppm;
 
 use crate::machine::Machine;
 use crate::machine::losses::Taken;
+use crate::proof::ProofOutcome;
 use crate::rule::condition::Answer;
 use crate::rule::{Change, Goal, Importance, Kind, Proof, Rule};
 use crate::tables::tables;
@@ -24,6 +25,8 @@ pub struct Advice {
     pub rules: usize,
     /// What is advised, the most useful first.
     pub items: Vec<AdviceItem>,
+    /// What is not advised, as it was tried here and does not help.
+    pub not_advised: Vec<AdviceItem>,
     /// The rules that could not be judged, and the first unknown subject of each.
     pub undecided: Vec<Undecided>,
     /// Whether the noise was measured, with its sources.
@@ -44,6 +47,8 @@ pub struct AdviceItem {
     pub also: Vec<&'static str>,
     /// What took the time on which the rule acts; null if that was not measured.
     pub taken: Option<Taken>,
+    /// What a proof has shown; null if none was requested.
+    pub proof: Option<ProofOutcome>,
 }
 
 /// What a reader needs of a rule.
@@ -69,6 +74,7 @@ pub struct RuleText {
     /// Where it is documented.
     pub source: &'static str,
     /// How its effect can be shown.
+    #[serde(rename = "shown_by")]
     pub proof: Proof,
     /// The noise on which it acts; null if it is no noise.
     pub acts_on: Option<&'static str>,
@@ -127,7 +133,7 @@ impl Rule {
         self.goals.is_empty() || self.goals.contains(&goal)
     }
 
-    fn text(&'static self, subject: &'static str) -> RuleText {
+    pub(crate) fn text(&'static self, subject: &'static str) -> RuleText {
         RuleText {
             name: &self.name,
             subject,
@@ -169,7 +175,7 @@ impl Advice {
         items.sort_by_key(rank);
         let items = each_change_once(items);
         let measured = machine.losses.as_ref().is_some_and(|losses| losses.are_traced());
-        Self { goal, rules, items, undecided, measured }
+        Self { goal, rules, items, not_advised: Vec::new(), undecided, measured }
     }
 }
 
@@ -216,7 +222,14 @@ fn item(
     }
     let change = rule.change.with_cpus(machine)?;
     let from = change.current(machine);
-    Some(AdviceItem { rule: rule.text(subject), change, from, also: Vec::new(), taken })
+    Some(AdviceItem {
+        rule: rule.text(subject),
+        change,
+        from,
+        also: Vec::new(),
+        taken,
+        proof: None,
+    })
 }
 
 impl Change {

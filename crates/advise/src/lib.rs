@@ -13,6 +13,8 @@ mod findings;
 mod isolation_plan;
 mod lasting;
 mod machine;
+mod proof;
+mod proven_advice;
 mod rule;
 mod steps;
 mod tables;
@@ -31,6 +33,9 @@ pub use isolation_plan::{
 pub use lasting::{Lasting, boot_commands, lasting};
 pub use machine::Machine;
 pub use machine::losses::{Losses, Taken};
+pub use proof::method::{Method, TICKS_INSTRUCTIONS};
+pub use proof::plan::{Batch, ProofPlan, rounds};
+pub use proof::{Barrier, Effect, MeasuredDifference, ProofOutcome, Proven};
 pub use rule::condition::{Answer, Condition};
 pub use rule::kernels::{Kernels, Version};
 pub use rule::noise_source::NoiseSource;

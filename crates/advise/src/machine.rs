@@ -57,12 +57,12 @@ impl<'a> Machine<'a> {
     }
 
     /// Its facts.
-    pub(crate) fn facts(&self) -> &'a Facts {
+    pub fn facts(&self) -> &'a Facts {
         self.facts
     }
 
     /// The CPUs that are to have little noise; `None` if there is only one, or none is known.
-    pub(crate) fn cpus(&self) -> Option<&CpuSet> {
+    pub fn cpus(&self) -> Option<&CpuSet> {
         self.cpus.as_ref()
     }
 

@@ -104,10 +104,12 @@ Examples:
     /// What to change for a goal, why, and at what price.
     ///
     /// Compares settings, boot parameters, the kernel's configuration, and a check of 8 seconds with rules for
-    /// this kernel. Rules that act on measured noise come first. Changes no setting.
+    /// this kernel. Rules that act on measured noise come first. Changes no setting, except with --prove, which
+    /// restores all of them.
     #[command(after_help = "\
 Examples:
   sudo noisefloor advise
+  sudo noisefloor advise --prove --budget 10m   # measured gains instead of expected ones
   sudo noisefloor advise --goal realtime -c 2-3 --full
   noisefloor advise --from check.json --goal benchmark
   noisefloor advise --isolate 4 --near eth0

@@ -13,6 +13,7 @@ pub(crate) mod watcher;
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Cache, Lab, Run};
@@ -278,11 +279,21 @@ pub(crate) fn cells(
     how: &How,
     output: Output,
 ) -> Result<Vec<Cell>, Failure> {
-    let stop = stop_flag()?;
+    cells_until(lab, plans, how, output, &*stop_flag()?)
+}
+
+/// The same for a process that handles signals by itself, until `stop` is set.
+pub(crate) fn cells_until(
+    lab: &Lab,
+    plans: &[CellPlan],
+    how: &How,
+    output: Output,
+    stop: &AtomicBool,
+) -> Result<Vec<Cell>, Failure> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let jobs = how.jobs.map_or(cores, usize::from);
     let mut watcher = Watcher::new(output.quiet);
-    let run = Run { jobs, fresh: how.fresh, deadline: how.deadline.into(), stop: &stop };
+    let run = Run { jobs, fresh: how.fresh, deadline: how.deadline.into(), stop };
     let cells = lab.run(plans, run, &mut watcher);
     watcher.clear();
     Ok(cells?)

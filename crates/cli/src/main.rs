@@ -6,6 +6,7 @@
 //!      └──▶ lab/       the commands of the lab; args: options that several commands have
 //!   jitter_watcher, supervisor  progress of `jitter`; the process that runs a user's library
 //!   repeating      repeated runs of a measurement, with different settings in turn
+//!   proving        changes that advice names, tried here and in guests
 //!   forwarding     signals to a child process
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
@@ -45,6 +46,7 @@ mod on_stop;
 mod outcome;
 mod printing;
 mod progress_line;
+mod proving;
 mod remarks;
 mod repeating;
 mod reporting;

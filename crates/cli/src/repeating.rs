@@ -121,6 +121,21 @@ impl Variant {
         Ok(TuningLease::begin(&self.tunings, facts)?.leave()?)
     }
 
+    /// Changes the settings and restores them, so that one which the kernel refuses is known before it is measured.
+    ///
+    /// # Errors
+    /// They cannot be changed, or not be restored.
+    pub(crate) fn change_and_restore(&self, facts: &Facts) -> Result<(), Failure> {
+        let is_restored = |one: &isolate::RestoredSetting| {
+            matches!(one.outcome, isolate::RestoreOutcome::Restored)
+        };
+        let restored = TuningLease::begin(&self.tunings, facts)?.end()?;
+        match restored.iter().find(|one| !is_restored(one)) {
+            Some(left) => Err(Failure::refused(crate::remarks::line(left))),
+            None => Ok(()),
+        }
+    }
+
     /// `current`, or `NAME=VALUE,...`.
     pub(crate) fn name(&self) -> String {
         let name = |one: &StepSetting| format!("{}={}", one.name, one.value);
@@ -145,7 +160,21 @@ pub(crate) fn repeat(
     plan: &Plan,
     folders: &mut [SetFolder],
 ) -> Result<Repeated, Failure> {
-    let mut repetition = Repetition::new(plan, folders)?;
+    // From before the first change of a setting.
+    let mut forwarding = Forwarding::new().map_err(Failure::refused)?;
+    repeat_with(plan, folders, &mut forwarding)
+}
+
+/// The same for a process that handles signals already.
+///
+/// # Errors
+/// Those of [`repeat`].
+pub(crate) fn repeat_with(
+    plan: &Plan,
+    folders: &mut [SetFolder],
+    forwarding: &mut Forwarding,
+) -> Result<Repeated, Failure> {
+    let mut repetition = Repetition::new(plan, folders, forwarding)?;
     let next = repetition.all_rounds();
     repetition.line.clear();
     let Repetition { sets, mut doubts, mut outcome, .. } = repetition;
@@ -178,7 +207,7 @@ struct Repetition<'a> {
     folders: &'a mut [SetFolder],
     runner: Runner<'a>,
     facts: Facts,
-    forwarding: Forwarding,
+    forwarding: &'a mut Forwarding,
     line: ProgressLine,
     sets: Vec<RunSet>,
     /// The time that the runs of the first variant have taken.
@@ -189,7 +218,11 @@ struct Repetition<'a> {
 }
 
 impl<'a> Repetition<'a> {
-    fn new(plan: &'a Plan, folders: &'a mut [SetFolder]) -> Result<Self, Failure> {
+    fn new(
+        plan: &'a Plan,
+        folders: &'a mut [SetFolder],
+        forwarding: &'a mut Forwarding,
+    ) -> Result<Self, Failure> {
         let places = folders.iter().map(|folder| Some(folder.path()));
         places.chain([None]).for_each(child::remove_left_behind);
         let runner = Runner::new(plan, folders.first().map(SetFolder::path))?;
@@ -198,8 +231,7 @@ impl<'a> Repetition<'a> {
             folders,
             runner,
             facts: Facts::read(&Root::live()),
-            // From before the first change of a setting.
-            forwarding: Forwarding::new().map_err(Failure::refused)?,
+            forwarding,
             line: ProgressLine::new(plan.quiet),
             sets: vec![RunSet::default(); plan.variants.len()],
             time: Nanos::ZERO,
@@ -264,7 +296,7 @@ impl<'a> Repetition<'a> {
             return Ok(Next::Interrupted);
         }
         if let Some(command) = &self.plan.prepare {
-            let prepared = prepare(command, self.plan.shows_output, &mut self.forwarding);
+            let prepared = prepare(command, self.plan.shows_output, self.forwarding);
             if self.forwarding.is_interrupted() {
                 return Ok(Next::Interrupted);
             }
@@ -282,7 +314,7 @@ impl<'a> Repetition<'a> {
             },
         };
         let has_variants = self.plan.variants.len() > 1;
-        let finished = self.runner.run(has_variants, &mut self.forwarding);
+        let finished = self.runner.run(has_variants, self.forwarding);
         self.restore(lease)?;
         let finished = finished?;
         if self.forwarding.is_interrupted() {

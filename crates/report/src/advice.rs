@@ -1,6 +1,8 @@
 //! The report of `advise`: what to change for a goal, the most useful first; with `--full` also why, at what
 //! price, for which kernels, and where that is documented.
 
+mod proof;
+
 use advise::{
     Advice, AdviceItem, Change, Goal, Importance, Kind, Lasting, Rule, Table, lasting,
 };
@@ -43,7 +45,12 @@ pub fn advice_document(machine: &AdvisedMachine<'_>) -> Document {
             items.iter().map(|item| full_item(item, machine.facts)),
         )),
     });
-    let full = full.add(undecided(machine.advice)).doubts(machine.doubts);
+    let full = full
+        .lines(proof::counts(machine.advice))
+        .add(proof::not_advised(machine.advice, usize::MAX, change))
+        .add(proof::not_proven(machine.advice))
+        .add(undecided(machine.advice))
+        .doubts(machine.doubts);
     let screens = ON_SCREEN.map(|most| screen(machine, &lead, most));
     Document::default()
         .add_or(full, Content::Fitted(screens.into()))
@@ -66,7 +73,12 @@ fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
     };
     let doubt =
         machine.doubts.first().map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
-    document.lines(doubt).add(Content::Footer(more))
+    document
+        .lines(proof::counts(advice))
+        .lines(proof::barriers(advice))
+        .add(proof::not_advised(advice, most, change))
+        .lines(doubt)
+        .add(Content::Footer(more))
 }
 
 /// What the advice is for, and what it is based on.
@@ -122,7 +134,7 @@ fn none(advice: &Advice) -> Text {
 
 /// The change, what it acts on, and what it gains.
 fn short_item(item: &AdviceItem) -> Item {
-    Item::new(text!("{}{}. {}", change(item), acts_on(item), item.rule.gain))
+    Item::new(text!("{}{}. {}", change(item), acts_on(item), proof::gain(item)))
 }
 
 fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
@@ -137,7 +149,7 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
     };
     Item::new(text!("{}{}.", change(item), acts_on(item)))
         .and(item.rule.reason)
-        .and(text!("Gain: {} Price: {}", item.rule.gain, item.rule.price))
+        .and(text!("{} Price: {}", proof::full_gain(item), item.rule.price))
         .and(text!(
             "{}{} ({}, {}); {}; source: {}",
             Text::name(item.rule.name),

@@ -10,6 +10,7 @@ pub(crate) mod condition;
 pub(crate) mod detectable;
 pub(crate) mod main_metric;
 pub(crate) mod observation;
+pub(crate) mod one_metric;
 pub(crate) mod program_run;
 pub(crate) mod quantity;
 pub(crate) mod run_numbers;

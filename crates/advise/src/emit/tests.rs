@@ -28,6 +28,7 @@ pub(crate) fn item(name: &'static str, change: Change, from: Option<&str>) -> Ad
         from: from.map(str::to_owned),
         also: Vec::new(),
         taken: None,
+        proof: None,
     }
 }
 
@@ -59,7 +60,14 @@ pub(crate) fn emitted(format: Format, items: Vec<AdviceItem>) -> Emitted {
     let facts = facts();
     let machine = Machine::new(&facts, None, None);
     let goal = Goal::Latency;
-    let advice = Advice { goal, rules: 0, items, undecided: Vec::new(), measured: false };
+    let advice = Advice {
+        goal,
+        rules: 0,
+        items,
+        not_advised: Vec::new(),
+        undecided: Vec::new(),
+        measured: false,
+    };
     let origin = Origin { tool: "noisefloor 0", taken: "2026-01-01", taken_s: 1 };
     emit(format, &advice, &machine, None, origin).unwrap()
 }

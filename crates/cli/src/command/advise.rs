@@ -12,6 +12,7 @@ use ::facts::{Facts, Root, Why};
 use ::report::AdvisedMachine;
 use recording::{CheckSpec, Doubt, Recording, Spec};
 use session::{Plan, Threads, Trace};
+use summary::Summary;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, ReportFiles, cpu_list};
@@ -21,6 +22,7 @@ use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::measure;
 use crate::outcome::{Failure, Outcome};
+use crate::proving::{ProveArgs, Prover};
 use crate::reporting::{none, show};
 
 /// The duration of the busy loop of a check for advice, and of the count of timer interrupts before it.
@@ -63,6 +65,8 @@ pub(crate) struct AdviseArgs {
     isolation: IsolationArgs,
     #[command(flatten)]
     emitting: EmitOptions,
+    #[command(flatten)]
+    proof: ProveArgs,
     #[command(flatten)]
     written: ReportFiles,
 }
@@ -137,25 +141,20 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
         return emitting::verify(dir, args.root.as_deref(), output, &files);
     }
     let emitted = args.emitting.folder()?;
-    let basis = basis(args, output)?;
+    let mut prover = args.proof.begin(output)?;
+    let mut basis = basis(args, prover.as_mut(), output)?;
     if let Some(wanted) = args.isolation.isolate {
         return isolation::run(args, wanted, basis, output, &files);
     }
+    let mut doubts = std::mem::take(&mut basis.doubts);
     let summary = basis.measured.as_ref().map(Measured::summary);
-    let losses = summary.and_then(Losses::of);
-    let machine = Machine::new(&basis.facts, losses, args.cpus.clone());
-    let is_guest = matches!(args.goal, GoalName::VmGuest);
-    let machine = match args.config {
-        // Nothing else tells where that kernel runs.
-        Some(_) => machine
-            .assuming("guest", if is_guest { "yes" } else { "no" })
-            .assuming("container", "no")
-            .assuming("facts.security.lockdown", "none"),
-        None => machine,
-    };
-    let advice = Advice::of(&machine, args.goal.goal());
-    let mut doubts = basis.doubts;
+    let machine = machine(args, &basis.facts, summary)?;
     doubts.extend(machine.doubts());
+    let advice = Advice::of(&machine, args.goal.goal());
+    let (advice, outcome) = match prover {
+        Some(prover) => prover.prove(advice, &machine, &mut doubts)?,
+        None => (advice, Outcome::Done),
+    };
     if let Some(folder) = emitted {
         return emitting::emit(&folder, &advice, &machine, output, &files);
     }
@@ -166,11 +165,41 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     show(output, &files, json, || ::report::advice_document(&advised), none)?;
     let limit = args.fail_on.map(ImportanceName::importance);
     let fails = |limit| advice.items.iter().any(|item| item.rule.importance <= limit);
-    Ok(if limit.is_some_and(fails) { Outcome::Exceeded } else { Outcome::Done })
+    Ok(if limit.is_some_and(fails) { Outcome::Exceeded } else { outcome })
+}
+
+/// What is known of the machine, and assumed.
+fn machine<'a>(
+    args: &AdviseArgs,
+    facts: &'a Facts,
+    summary: Option<&Summary>,
+) -> Result<Machine<'a>, Failure> {
+    let online = facts.cpus.online.get();
+    if let Some((cpus, online)) = args.cpus.as_ref().zip(online) {
+        let others = cpus.without(online);
+        if !others.is_empty() {
+            return Err(Failure::usage(format!("CPUs {others} are not online")));
+        }
+    }
+    let losses = summary.and_then(Losses::of);
+    let machine = Machine::new(facts, losses, args.cpus.clone());
+    let is_guest = matches!(args.goal, GoalName::VmGuest);
+    Ok(match args.config {
+        // Nothing else tells where that kernel runs.
+        Some(_) => machine
+            .assuming("guest", if is_guest { "yes" } else { "no" })
+            .assuming("container", "no")
+            .assuming("facts.security.lockdown", "none"),
+        None => machine,
+    })
 }
 
 /// The facts, and what was measured.
-fn basis(args: &AdviseArgs, output: Output) -> Result<Basis, Failure> {
+fn basis(
+    args: &AdviseArgs,
+    prover: Option<&mut Prover>,
+    output: Output,
+) -> Result<Basis, Failure> {
     let unmeasured = |root: &Root| Basis {
         facts: Facts::read(root),
         measured: None,
@@ -188,7 +217,10 @@ fn basis(args: &AdviseArgs, output: Output) -> Result<Basis, Failure> {
     }
     let measured = match &args.from {
         Some(file) => Measured::new(load(file)?),
-        None => check(output)?,
+        None => match prover {
+            Some(prover) => Measured::new(prover.check(IDLE, BUSY)?),
+            None => check(output)?,
+        },
     };
     let (facts, doubts) = {
         let recording = measured.recording();

@@ -122,7 +122,7 @@ impl RepeatOptions {
 }
 
 /// A seed from the clock.
-fn random_seed() -> u32 {
+pub(crate) fn random_seed() -> u32 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(0, |since| since.subsec_nanos()) ^ std::process::id()
 }

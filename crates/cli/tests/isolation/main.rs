@@ -13,6 +13,7 @@ mod install;
 mod kills;
 mod nohz;
 mod offline;
+mod proving;
 mod required;
 mod settings;
 #[path = "../shared/settings_lock.rs"]
