@@ -72,19 +72,25 @@ fn screen(machine: &PlannedMachine<'_>, level: usize) -> Document {
     let boot = Text::join(boot.flat_map(|line| &line.text).map(Text::command), " ");
     let boot = (!boot.is_empty()).then(|| text!("Boot with {}{}.", boot, replaced(plan)));
     let after = at(plan, LineTime::AfterBoot)
-        .filter(|line| level < 2 && line.state != LineState::InForce);
+        .filter(|line| line.state != LineState::InForce)
+        .flat_map(|line| line.text.clone());
+    let after = match level < 3 {
+        true => commands("After each boot, as root:", after),
+        false => (after.count() > 0).then(|| Item::new("After each boot: see --full.")),
+    };
+    let most = if level < 2 { usize::MAX } else { 2 };
     let left_out = plan.left_out.iter().filter(|_| level < 1).map(not_possible);
     let doubt = machine.doubts.first().filter(|_| level < 3);
     let doubt = doubt.map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
     let remarks = remarks(plan, choice).into_iter().take(if level < 3 { 8 } else { 2 });
     let commands = [
         Some(boot.unwrap_or_else(|| in_force(plan)).into()),
-        commands("After each boot, as root:", after.flat_map(|line| line.text.clone())),
+        after,
         commands("Or for one program only, restored after it:", plan.program.clone()),
         commands("Proof:", plan.proof.clone()),
     ];
     Document::from(lead(machine))
-        .lines(remarks.chain((level < 3).then(|| rejected(&choice.rejected))))
+        .lines(remarks.chain([rejected(&choice.rejected, most)]))
         .add(List::lines(commands.into_iter().flatten()))
         .lines(left_out.chain(doubt))
         .add(Content::Footer(text!("{}{}", Text::command("--full"), MORE)))
