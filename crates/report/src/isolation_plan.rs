@@ -72,19 +72,25 @@ fn screen(machine: &PlannedMachine<'_>, level: usize) -> Document {
     let boot = Text::join(boot.flat_map(|line| &line.text).map(Text::command), " ");
     let boot = (!boot.is_empty()).then(|| text!("Boot with {}{}.", boot, replaced(plan)));
     let after = at(plan, LineTime::AfterBoot)
-        .filter(|line| level < 2 && line.state != LineState::InForce);
+        .filter(|line| line.state != LineState::InForce)
+        .flat_map(|line| line.text.clone());
+    let after = match level < 3 {
+        true => commands("After each boot, as root:", after),
+        false => (after.count() > 0).then(|| Item::new("After each boot: see --full.")),
+    };
+    let most = if level < 2 { usize::MAX } else { 2 };
     let left_out = plan.left_out.iter().filter(|_| level < 1).map(not_possible);
     let doubt = machine.doubts.first().filter(|_| level < 3);
     let doubt = doubt.map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
     let remarks = remarks(plan, choice).into_iter().take(if level < 3 { 8 } else { 2 });
     let commands = [
         Some(boot.unwrap_or_else(|| in_force(plan)).into()),
-        commands("After each boot, as root:", after.flat_map(|line| line.text.clone())),
+        after,
         commands("Or for one program only, restored after it:", plan.program.clone()),
         commands("Proof:", plan.proof.clone()),
     ];
     Document::from(lead(machine))
-        .lines(remarks.chain((level < 3).then(|| rejected(&choice.rejected))))
+        .lines(remarks.chain([rejected(&choice.rejected, most)]))
         .add(List::lines(commands.into_iter().flatten()))
         .lines(left_out.chain(doubt))
         .add(Content::Footer(text!("{}{}", Text::command("--full"), MORE)))
@@ -93,51 +99,49 @@ fn screen(machine: &PlannedMachine<'_>, level: usize) -> Document {
 fn full(machine: &PlannedMachine<'_>) -> Document {
     let plan = machine.plan;
     let Some(choice) = &plan.choice else { return impossible(machine) };
-    let lines = |when| List::numbered(at(plan, when).map(full_line));
-    let tool = machine.facts.boot.changed_with.get().map_or("", String::as_str);
-    let new = plan.boot.iter().filter(|line| line.state != LineState::InForce);
-    let new: Vec<&str> = new.flat_map(|line| &line.text).map(String::as_str).collect();
-    let how = if new.is_empty() {
-        Vec::new()
-    } else {
-        advise::boot_commands(tool, &new.join(" "))
+    let others = choice.rejected.iter();
+    let others = others.map(|one| text!("CPU {}: {}", &one.cpus, why_not(&one.why)));
+    let not_possible = plan.left_out.iter().map(left_out);
+    let lines = |title: &str, when| {
+        Document::section(title, List::numbered(at(plan, when).map(full_line)))
     };
+    let typed = |title: &str, lines: Vec<String>| {
+        let lines = lines.into_iter().map(|line| Item::default().command(line));
+        Document::section(title, List::lines(lines))
+    };
+    let instead = "In place of the boot parameters, as root, until the next boot";
+    let program = plan.program.clone().into_iter().collect();
     Document::from(lead(machine))
         .lines(remarks(plan, choice))
-        .add(Document::section(
-            "CPUs that were not chosen",
-            List::bullets(
-                choice
-                    .rejected
-                    .iter()
-                    .map(|one| text!("CPU {}: {}", &one.cpus, why_not(&one.why))),
-            ),
-        ))
-        .add(Document::section("Boot parameters", lines(LineTime::Boot)))
-        .lines(replaced(plan).map(|old| text!("They are set{}.", old)))
-        .add(List::lines(commands("To set them:", how)))
-        .add(Document::section("After each boot, as root", lines(LineTime::AfterBoot)))
-        .add(Document::section(
-            "In place of the boot parameters, as root, until the next boot",
-            lines(LineTime::Instead),
-        ))
+        .add(Document::section("CPUs that were not chosen", List::bullets(others)))
+        .add(lines("Boot parameters", LineTime::Boot))
+        .add(how_to_boot(machine))
+        .add(lines("After each boot, as root", LineTime::AfterBoot))
+        .add(lines(instead, LineTime::Instead))
         .add(Document::section(
             "What this machine cannot do",
-            List::bullets(plan.left_out.iter().map(left_out)),
+            List::bullets(not_possible),
         ))
-        .add(Document::section(
-            "For one program, restored after it",
-            List::lines(
-                plan.program.iter().map(|line| Item::default().command(line.clone())),
-            ),
-        ))
-        .add(Document::section(
-            "Proof",
-            List::lines(
-                plan.proof.iter().map(|line| Item::default().command(line.clone())),
-            ),
-        ))
+        .add(typed("For one program, restored after it", program))
+        .add(typed("Proof", plan.proof.clone()))
         .doubts(machine.doubts)
+}
+
+/// The commands that set the boot parameters, if it is known what the distribution has for that.
+fn how_to_boot(machine: &PlannedMachine<'_>) -> Document {
+    let tool = machine.facts.boot.changed_with.get().map_or("", String::as_str);
+    let boot = machine.plan.boot.iter();
+    let new = boot.filter(|line| line.state != LineState::InForce);
+    let new: Vec<&str> = new.flat_map(|line| &line.text).map(String::as_str).collect();
+    let commands_of = |parameter: &str| advise::boot_commands(tool, parameter);
+    // Only this program has all of them in quotes.
+    let how: Vec<String> = match tool {
+        "update-grub" if !new.is_empty() => commands_of(&new.join(" ")),
+        _ => new.into_iter().flat_map(commands_of).collect(),
+    };
+    let remove = old(machine.plan)
+        .map(|old| text!("Remove {} first: the two values contradict each other.", old));
+    Document::default().lines(remove).add(List::lines(commands("To set them:", how)))
 }
 
 /// What is planned.
@@ -159,13 +163,16 @@ fn lead(machine: &PlannedMachine<'_>) -> Text {
 }
 
 /// The parameters that the new ones replace.
-fn replaced(plan: &IsolationPlan) -> Option<Text> {
+fn old(plan: &IsolationPlan) -> Option<Text> {
     let old = plan.boot.iter().filter_map(|line| match &line.state {
         LineState::Replaces(old) => Some(Text::command(old.as_str())),
         LineState::New | LineState::InForce => None,
     });
-    let old = Text::join(old, " ");
-    (!old.is_empty()).then(|| text!(" in place of {}", old))
+    Some(Text::join(old, " ")).filter(|old| !old.is_empty())
+}
+
+fn replaced(plan: &IsolationPlan) -> Option<Text> {
+    old(plan).map(|old| text!(" in place of {}", old))
 }
 
 fn in_force(plan: &IsolationPlan) -> Text {

@@ -101,13 +101,6 @@ impl Choice {
         let count = |place: fn(&Core) -> usize| {
             chosen.iter().map(|core| place(core)).collect::<BTreeSet<_>>().len()
         };
-        let on_node = |node: usize| {
-            let cores = all.cores.iter().chain([&all.first]);
-            union(cores.filter(|core| core.node == node))
-        };
-        let nodes = all.memory_nodes.iter().map(|node| on_node(*node));
-        let is_full =
-            |node: &CpuSet| !node.is_empty() && node.without(&isolated).is_empty();
         let sizes: BTreeSet<usize> = chosen.iter().map(|core| core.cpus.len()).collect();
         Ok(Self {
             idle: isolated.without(&cpus),
@@ -115,7 +108,7 @@ impl Choice {
             nodes: count(|core| core.node),
             caches: count(|core| core.cache),
             near: (!near.is_empty()).then(|| cpus.without(near).is_empty()),
-            without_housekeeping: nodes.filter(is_full).collect(),
+            without_housekeeping: without_housekeeping(all, &isolated),
             unequal: sizes.len() > 1,
             rejected: rejected(all, &chosen, &kept),
             cpus,
@@ -126,6 +119,16 @@ impl Choice {
     pub fn isolated(&self) -> CpuSet {
         self.cpus.iter().chain(self.idle.iter()).collect()
     }
+}
+
+/// The CPUs of nodes with memory of which all are isolated.
+fn without_housekeeping(all: &Candidates, isolated: &CpuSet) -> Vec<CpuSet> {
+    let on_node = |node: &usize| {
+        let cores = all.cores.iter().chain([&all.first]);
+        union(cores.filter(|core| core.node == *node))
+    };
+    let is_full = |node: &CpuSet| !node.is_empty() && node.without(isolated).is_empty();
+    all.memory_nodes.iter().map(on_node).filter(is_full).collect()
 }
 
 /// The first CPUs of the cores that are left for the housekeeping of their nodes: on each node with memory

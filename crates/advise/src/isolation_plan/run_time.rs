@@ -11,6 +11,8 @@ use crate::isolation_plan::lines::{NotPossible, PlanLine, State, Subject, When};
 const WATCHED: &str = "kernel.watchdog_cpumask";
 const MIGRATION: &str = "kernel.timer_migration";
 const STATISTICS: &str = "vm.stat_interval";
+const RT_RUNTIME: &str = "kernel.sched_rt_runtime_us";
+const RT_RUNTIME_DEFAULT: i64 = 950_000;
 const MOUNT: &str = "mount -t debugfs debugfs /sys/kernel/debug";
 const NORMAL: &str = "/sys/kernel/rcu_normal";
 
@@ -129,7 +131,7 @@ impl Kernel<'_> {
                 "for p in $(pgrep -P 2); do taskset -pc {} $p; done > /dev/null 2>&1",
                 self.rest
             );
-            let reason = "moves kernel threads, those of RCU too; per-CPU ones stay";
+            let reason = "moves kernel threads, those of RCU too; those that the kernel binds itself stay";
             let line = PlanLine::instead(Subject::KernelThreads, vec![command], reason);
             let when = if by_boot { When::Instead } else { When::AfterBoot };
             PlanLine { when, ..line }.by("rcuo-threads-on-isolated")
@@ -203,11 +205,22 @@ impl Kernel<'_> {
             let is_mounted =
                 servers.err().is_none_or(|unknown| unknown.code != Why::NotMounted);
             let mount = (!is_mounted).then(|| MOUNT.to_owned());
-            let commands = mount.into_iter().chain([command]).collect();
+            let commands = mount.into_iter().chain(self.unlimited(command)).collect();
             let line = PlanLine::instead(Subject::FairServers, commands, reason);
             let line = PlanLine { when: When::AfterBoot, ..line };
             line.done(is_off).by("fair-server-on-nohz-full")
         })
+    }
+
+    /// The command, while the bandwidth of deadline tasks is unlimited: 6.12 counts the servers wrongly after
+    /// scheduler domains were rebuilt, and then refuses to stop them (EBUSY; seen with Debian's 6.12.117).
+    fn unlimited(&self, command: String) -> Vec<String> {
+        let set = |value: i64| format!("sysctl {RT_RUNTIME}={value}");
+        match self.facts.sched.rt_runtime_us.get() {
+            Some(-1) => vec![command],
+            Some(&now) => vec![set(-1), command, set(now)],
+            None => vec![set(-1), command, set(RT_RUNTIME_DEFAULT)],
+        }
     }
 
     fn is_locked_down(&self) -> bool {

@@ -408,16 +408,21 @@ fn run_time() {
     }
 }
 
-/// Check that the file system of the fair servers is mounted first if it is not.
+/// Check that the file system of the fair servers is mounted first if it is not, and that they are stopped
+/// while deadline tasks have no limit, which is restored.
 #[test]
-fn debugfs_is_mounted() {
+fn fair_servers() {
     let mut page = kernel("6.12.1", ALL);
-    page["sched"] = json!({});
+    page["sched"] = json!({"rt_runtime_us": 900_000});
     let key = "sched.fair_server_runtime_ns";
     page["unknown"][key] = json!({"code": "not_mounted", "text": ""});
     let plan = plan(page, 1, "");
     let servers = plan.run_time.iter().find(|line| line.subject == Subject::FairServers);
-    assert_eq!(servers.unwrap().text.len(), 2);
+    let commands = &servers.unwrap().text;
+    assert!(commands[0].starts_with("mount -t debugfs"), "{commands:?}");
+    assert_eq!(commands[1], "sysctl kernel.sched_rt_runtime_us=-1");
+    assert!(commands[2].starts_with("for c in 3; do echo 0 > "), "{commands:?}");
+    assert_eq!(commands[3], "sysctl kernel.sched_rt_runtime_us=900000");
 }
 
 /// Check what is said if a kernel or a machine cannot do something.

@@ -71,15 +71,15 @@ fn near(plan: &IsolationPlan, choice: &Choice) -> Option<Text> {
     })
 }
 
-/// The other CPUs, in one line.
-pub(crate) fn rejected(all: &[Rejected]) -> Text {
+/// The other CPUs, in one line, with at most so many reasons.
+pub(crate) fn rejected(all: &[Rejected], most: usize) -> Text {
     let each = all.iter().map(|one| text!("{} ({})", &one.cpus, why_not(&one.why)));
-    text!("Not chosen: CPU {}.", Text::join(each, "; "))
+    text!("Not chosen: CPU {}.", Text::first(most, each.collect(), "; "))
 }
 
 pub(crate) fn why_not(why: &WhyNot) -> Text {
     match why {
-        WhyNot::BootCore => "core of the boot CPU, which does the timekeeping".into(),
+        WhyNot::BootCore => "core of the boot CPU".into(),
         WhyNot::Housekeeping => "left for the housekeeping of its NUMA node".into(),
         WhyNot::OtherNode => "another NUMA node".into(),
         WhyNot::OtherCache => "another last-level cache".into(),
