@@ -426,6 +426,45 @@ fn kernel_cmdline_is_changed_and_back() {
     assert_eq!(line, "root=/dev/a quiet idle=poll");
 }
 
+/// Check that `kernel-install` writes the parameters to the entry of the boot loader.
+#[test]
+fn kernel_install_has_the_parameters() {
+    let place = Place::new(Format::KernelCmdline);
+    let plugin = "/usr/lib/kernel/install.d/90-loaderentry.install";
+    if !has("kernel-install") || !Path::new(plugin).exists() {
+        return;
+    }
+    let version = Command::new("systemctl").arg("--version").output();
+    let version = version.map(|output| text(&output)).unwrap_or_default();
+    let version = version.split_whitespace().nth(1).and_then(|it| it.parse::<u32>().ok());
+    if version.is_none_or(|version| version < 251) {
+        // It would write below /boot.
+        return eprintln!("skipped: kernel-install before 251 takes no folder");
+    }
+    let root = place.tree.path();
+    let configuration = root.join("etc/kernel");
+    for (file, text) in [
+        ("etc/kernel/cmdline", "root=/dev/a idle=poll quiet\n"),
+        ("etc/kernel/entry-token", "token\n"),
+        ("etc/kernel/install.conf", "layout=bls\n"),
+        ("boot/token/README", ""),
+        ("vmlinuz", ""),
+    ] {
+        write(&root.join(file), text);
+    }
+    place.run("install.sh");
+    let mut command = Command::new("kernel-install");
+    command.args(["add", "6.1.0"]).arg(root.join("vmlinuz"));
+    command.env("KERNEL_INSTALL_CONF_ROOT", configuration);
+    command.env("KERNEL_INSTALL_PLUGINS", plugin).env("BOOT_ROOT", root.join("boot"));
+    let output = command.output().unwrap();
+    let entry = fs::read_to_string(root.join("boot/loader/entries/token-6.1.0.conf"));
+    let entry = entry.unwrap_or_else(|_| panic!("{}", text(&output)));
+    let options = entry.lines().find_map(|line| line.strip_prefix("options")).unwrap();
+    assert!(options.trim().starts_with("root=/dev/a quiet "), "{options}");
+    assert!(options.contains(" \"dyndbg=file a +p\" "), "{options}");
+}
+
 /// Check that tuned's own loader reads the options, each with its value.
 #[test]
 fn tuned_reads_its_profile() {
@@ -492,8 +531,9 @@ fn ansible_reads_its_playbooks() {
     assert!(!place.tree.path().join("PWNED").exists());
 }
 
-/// Check that the kubelet's configuration is YAML with fields of `KubeletConfiguration` v1beta1 only, as of
-/// Kubernetes 1.34, each of its type: a list of CPUs is a string also if it is one number.
+/// Check that the kubelet's configuration is YAML with these fields only, each of its type: a list of CPUs is a
+/// string also if it is one number. They are those of `KubeletConfiguration` v1beta1 in Kubernetes
+/// (`staging/src/k8s.io/kubelet/config/v1beta1/types.go` as of commit 001332b04220).
 #[test]
 fn kubelet_configuration_has_known_fields() {
     let place = Place::new(Format::Kubernetes);

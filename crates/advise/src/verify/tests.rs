@@ -99,6 +99,23 @@ fn parameters() {
     assert_eq!(found, [differs("domain,1-3", &[]), differs("poll", &[])]);
 }
 
+/// Check that a boot parameter that is given, but has no effect on this kernel, is not in force.
+#[test]
+fn without_effect() {
+    let items = vec![item("a", boot("nohz_full=1-3"), None)];
+    let files = [
+        ("/proc/cmdline", "nohz_full=1-3\n"),
+        ("/proc/sys/kernel/osrelease", "6.12.0\n"),
+        ("/boot/config-6.12.0", "CONFIG_NO_HZ_IDLE=y\n# CONFIG_NO_HZ_FULL is not set\n"),
+    ];
+    let found = states(Format::Grub, items, &files);
+    let is_inert = |now: &str| now.starts_with("given, but without effect");
+    assert!(
+        matches!(&found[..], [State::Differs { now: Some(now), .. }] if is_inert(now)),
+        "{found:?}"
+    );
+}
+
 /// Check that interrupts and masks are compared as sets, and that irqbalance is named.
 #[test]
 fn cpus() {
