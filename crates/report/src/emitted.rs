@@ -32,7 +32,7 @@ pub fn emitted_document(emitted: &Emitted, format: Format, dir: &str) -> Documen
     let next = Item::new("Apply them, and see afterwards which settings are in force:")
         .all_commands(apply.into_iter().chain([verify]).collect());
     Document::from(text!(
-        "{} files for {} in {}, with the settings of {} rules:",
+        "{} files for {} in {}; rules that they apply: {}.",
         emitted.files.len().to_string(),
         format.name(),
         Text::name(dir),

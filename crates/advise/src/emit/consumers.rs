@@ -245,7 +245,10 @@ fn systemd_reads_its_files() {
     run("start");
     assert_eq!(place.value("proc/irq/9/smp_affinity_list"), "0");
     assert_eq!(place.value("sys/kernel/debug/sched/base_slice_ns"), "3000000");
+    let governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor";
+    assert_eq!(place.value(governor), "performance");
     run("stop");
+    assert_eq!(place.value(governor), "schedutil");
     assert_eq!(place.value("sys/kernel/debug/sched/base_slice_ns"), "2800000");
     if has("systemd-tmpfiles") {
         let mut command = Command::new("systemd-tmpfiles");
@@ -255,7 +258,6 @@ fn systemd_reads_its_files() {
         for (path, value) in [
             ("sys/kernel/mm/ksm/run", "0"),
             ("sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-            ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
             ("sys/devices/virtual/workqueue/cpumask", "1"),
         ] {
             // An ordinary file keeps what is longer than the value.
