@@ -345,7 +345,7 @@ fn could_change(service: &str, name: &str, path: &str) -> bool {
         }
         "thermald" => has(&["intel_pstate", "/cpufreq/"]),
         "ksmtuned" => has(&["/mm/ksm/"]),
-        "docker" | "containerd" => has(&["/proc/sys/net/"]),
+        "containerd" | "crio" | "docker" => has(&["/proc/sys/net/"]),
         "kubelet" => has(&[
             "/proc/sys/net/",
             "/vm/overcommit_memory",

@@ -70,6 +70,29 @@ fn sysctls() {
     assert!(matches!(of(&[]), State::Unknown { .. }));
 }
 
+/// Check that a service is named only for settings that it is known to change.
+#[test]
+fn services() {
+    let of = |name: &str, now: &str, path: &str| {
+        let slice = "/sys/fs/cgroup/system.slice";
+        let running = ["irqbalance", "power-profiles-daemon", "crio", "kubelet"]
+            .map(|name| format!("{slice}/{name}.service/cgroup.procs"));
+        let mut files = vec![(path, now)];
+        files.extend(running.iter().map(|file| (&**file, "1\n")));
+        let items = vec![item("a", set(name, "performance"), None)];
+        match states(Format::Script, items, &files).remove(0) {
+            State::Differs { by, .. } => by,
+            other => panic!("{other:?}"),
+        }
+    };
+    let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    assert_eq!(of("governor", "powersave\n", governor), ["power-profiles-daemon"]);
+    let forward = "/proc/sys/net/ipv4/ip_forward";
+    assert_eq!(of("net.ipv4.ip_forward", "1\n", forward), ["crio", "kubelet"]);
+    let interval = "/proc/sys/vm/stat_interval";
+    assert_eq!(of("vm.stat_interval", "1\n", interval), Vec::<String>::new());
+}
+
 /// Check that a manifest cannot make a file that is no setting be read.
 #[test]
 fn other_files() {
