@@ -124,11 +124,20 @@ impl Check<'_> {
         let online = self.machine.facts().cpus.online.get();
         match given.last() {
             Some(_) if given.iter().any(|now| same_parameter(now, wanted, online)) => {
-                State::InForce
+                self.without_effect(name).unwrap_or(State::InForce)
             }
             Some(now) if now == "..." => unknown("its value is not recorded"),
             last => self.after_boot(last.cloned()),
         }
+    }
+
+    /// That a given parameter has no effect on this kernel, if that is known.
+    fn without_effect(&self, name: &str) -> Option<State> {
+        let inert = self.machine.facts().boot.inert.get()?;
+        let is_it = |one: &&facts::Inert| one.parameter.split('=').next() == Some(name);
+        let found = inert.iter().find(is_it)?;
+        let now = Some(format!("given, but without effect: {}", found.text));
+        Some(State::Differs { now, by: Vec::new() })
     }
 
     fn removed(&self, name: &str) -> State {
@@ -336,7 +345,7 @@ fn could_change(service: &str, name: &str, path: &str) -> bool {
         }
         "thermald" => has(&["intel_pstate", "/cpufreq/"]),
         "ksmtuned" => has(&["/mm/ksm/"]),
-        "docker" | "containerd" => has(&["/proc/sys/net/"]),
+        "containerd" | "crio" | "docker" => has(&["/proc/sys/net/"]),
         "kubelet" => has(&[
             "/proc/sys/net/",
             "/vm/overcommit_memory",

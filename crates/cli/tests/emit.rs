@@ -171,6 +171,17 @@ fn folders() {
     fs::set_permissions(dir("empty"), Permissions::from_mode(0o755)).unwrap();
     let output = emit(Path::new(TREE), "sysctl", &dir("empty"), &[]);
     assert!(output.status.success(), "{}", text(&output));
+    let script = "umask 000; exec \"$0\" advise --root \"$1\" --emit systemd \"$2\"";
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", script, env!("CARGO_BIN_EXE_noisefloor"), TREE])
+        .arg(dir("new/new"));
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    for name in ["new/new", "new/new/install.sh", "new/new/etc/sysctl.d"] {
+        let mode = fs::metadata(dir(name)).unwrap().mode();
+        assert_eq!(mode & 0o022, 0, "{name}: {mode:o}");
+    }
     let mode = |name: &str| fs::metadata(dir("empty").join(name)).unwrap().mode() & 0o777;
     assert_eq!((mode("install.sh"), mode("manifest.json")), (0o755, 0o644));
 }

@@ -33,7 +33,7 @@ pub fn emitted_document(emitted: &Emitted, format: Format, dir: &str) -> Documen
     let next = Item::new("Apply them, and see afterwards which settings are in force:")
         .all_commands(apply.into_iter().chain([verify]).collect());
     Document::from(text!(
-        "{} files for {} in {}, with the settings of {} rules:",
+        "{} files for {} in {}; rules that they apply: {}.",
         emitted.files.len().to_string(),
         format.name(),
         Text::name(dir),
@@ -153,4 +153,61 @@ pub fn verified_json(
     }
     let Manifest { taken, emitted, goal, .. } = manifest;
     object("verified", States { taken, emitted, goal, settings: verified })
+}
+
+#[cfg(test)]
+mod tests {
+    use advise::{Entry, LeftOut};
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::terminal::screen_text;
+
+    fn entry(name: &str, boot: Option<&str>) -> Entry {
+        Entry {
+            rule: "some-rule".into(),
+            name: boot.is_none().then(|| name.to_owned()),
+            value: boot.is_none().then(|| "10".to_owned()),
+            boot: boot.map(str::to_owned),
+            unboot: None,
+            before: None,
+        }
+    }
+
+    /// Check the lines of each state, and that a value cannot begin a line of its own.
+    #[test]
+    fn states() {
+        let manifest = r#"{"format": 1, "kind": "advice_files", "tool": "noisefloor 0",
+            "taken": "2026-01-01T00:00:00Z", "taken_s": 0, "emitted": "sysctl",
+            "goal": "latency", "settings": [],
+            "left_out": [{"rule": "other", "why": "a boot parameter"}]}"#;
+        let manifest = Manifest::parse(manifest).unwrap();
+        let undone = SettingState::Differs {
+            now: Some("5\n\u{1b}[31m".into()),
+            by: vec!["tuned".into(), "/etc/sysctl.d/99-other.conf".into()],
+        };
+        let unset = SettingState::Differs { now: None, by: Vec::new() };
+        let unknown = SettingState::Unknown { why: "no kubelet runs here".into() };
+        let verified = [
+            (entry("vm.stat_interval", None), SettingState::InForce),
+            (entry("", Some("nohz_full=1-3")), SettingState::NeedsReboot),
+            (entry("", Some("skew_tick=1")), unset),
+            (entry("vm.swappiness", None), undone),
+            (entry("kubelet", None), unknown),
+        ]
+        .map(|(entry, state)| Verified { entry, state });
+        assert_snapshot!(screen_text(&verified_document(&manifest, &verified)));
+    }
+
+    /// Check that a report names what is left out, and quotes the folder in commands.
+    #[test]
+    fn what_is_left_out() {
+        let emitted = Emitted {
+            files: Vec::new(),
+            rules: vec!["one".into()],
+            left_out: vec![LeftOut { rule: "two".into(), why: "by hand".into() }],
+        };
+        let document = emitted_document(&emitted, Format::Sysctl, "it's/");
+        assert_snapshot!(screen_text(&document));
+    }
 }

@@ -3,6 +3,8 @@
 //! What would change this machine runs in a private mount namespace, with another tree in place of the files
 //! that it would write. A consumer that is missing is skipped, with a message.
 
+mod boot;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -44,7 +46,10 @@ struct Place {
 
 impl Place {
     fn new(format: Format) -> Self {
-        let emitted = emitted(format, all_kinds());
+        Self::of(emitted(format, all_kinds()))
+    }
+
+    fn of(emitted: Emitted) -> Self {
         let (folder, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for file in &emitted.files {
             write(&folder.path().join(&file.path), &file.text);
@@ -245,7 +250,10 @@ fn systemd_reads_its_files() {
     run("start");
     assert_eq!(place.value("proc/irq/9/smp_affinity_list"), "0");
     assert_eq!(place.value("sys/kernel/debug/sched/base_slice_ns"), "3000000");
+    let governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor";
+    assert_eq!(place.value(governor), "performance");
     run("stop");
+    assert_eq!(place.value(governor), "schedutil");
     assert_eq!(place.value("sys/kernel/debug/sched/base_slice_ns"), "2800000");
     if has("systemd-tmpfiles") {
         let mut command = Command::new("systemd-tmpfiles");
@@ -255,7 +263,6 @@ fn systemd_reads_its_files() {
         for (path, value) in [
             ("sys/kernel/mm/ksm/run", "0"),
             ("sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-            ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
             ("sys/devices/virtual/workqueue/cpumask", "1"),
         ] {
             // An ordinary file keeps what is longer than the value.
@@ -348,84 +355,6 @@ fn udev_reads_its_rules() {
     assert!(found.contains("noisefloor.rules:"), "{found}");
 }
 
-/// Check that the shell that GRUB's programs source has the parameters, that those to remove are gone, and that
-/// GRUB's own script, made from that, is valid and has the same words.
-#[test]
-fn grub_reads_its_file() {
-    let place = Place::new(Format::Grub);
-    let script = "GRUB_CMDLINE_LINUX='quiet nohz_full=9 root=\"a\"' \
-                  GRUB_CMDLINE_LINUX_DEFAULT='idle=poll splash'\n. \"$1\"\n\
-                  printf '%s|%s' \"$GRUB_CMDLINE_LINUX\" \"$GRUB_CMDLINE_LINUX_DEFAULT\"";
-    let file = place.file("etc/default/grub.d/60-noisefloor.cfg");
-    let mut command = Command::new("sh");
-    command.args(["-euc", script, "sh"]).arg(&file).current_dir(place.tree.path());
-    let output = command.output().unwrap();
-    let line = text(&output);
-    let expected = "quiet root=\"a\" transparent_hugepage=madvise \
-                    cpufreq.default_governor=performance workqueue.unbound_cpus=0 \
-                    irqaffinity=0 isolcpus=domain,1-3 nohz_full=1-3 'dyndbg=file a +p' \
-                    'a=$(touch PWNED);&|'|splash";
-    let words = |text: &str| {
-        let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        words.sort();
-        words
-    };
-    assert_eq!(words(&line), words(expected), "{line}");
-    assert!(!place.tree.path().join("PWNED").exists());
-    if has("grub-script-check") {
-        let entry = line.replace('|', " ").replace(";& '", ";&|'");
-        let config = place.tree.path().join("grub.cfg");
-        write(&config, &format!("menuentry 'a' {{\n\tlinux /vmlinuz ro {entry}\n}}\n"));
-        let output = Command::new("grub-script-check").arg(&config).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
-    }
-}
-
-/// Check that `grub-mkconfig` itself writes the parameters to its configuration.
-#[test]
-fn grub_mkconfig_has_the_parameters() {
-    let place = Place::new(Format::Grub);
-    if !has("grub-mkconfig") {
-        return;
-    }
-    let script = "mkdir -p /etc/default boot/grub\n\
-                  mount --bind \"$1/etc/default\" /etc/default\n\
-                  printf 'GRUB_CMDLINE_LINUX=quiet\\nGRUB_DISABLE_OS_PROBER=true\\n' >/etc/default/grub\n\
-                  : >boot/vmlinuz-6.1.0; : >boot/initrd.img-6.1.0; : >boot/config-6.1.0\n\
-                  mount --bind boot /boot; grub-mkconfig";
-    let Some(output) = place.unshared(script) else { return };
-    let found = text(&output);
-    if found.contains("failed to get canonical path")
-        || found.contains("cannot find a device")
-    {
-        eprintln!("skipped: grub-probe knows no device of / here");
-        return;
-    }
-    assert!(output.status.success(), "{found}");
-    let line = found.lines().find(|line| line.trim_start().starts_with("linux")).unwrap();
-    assert!(line.contains("quiet") && line.contains("'dyndbg=file a +p'"), "{line}");
-    assert!(
-        line.contains(" nohz_full=1-3") && line.contains(" isolcpus=domain,1-3"),
-        "{line}"
-    );
-}
-
-/// Check that `/etc/kernel/cmdline` gets the parameters and loses the others, and that all is undone.
-#[test]
-fn kernel_cmdline_is_changed_and_back() {
-    let place = Place::new(Format::KernelCmdline);
-    write(&place.tree.path().join("etc/kernel/cmdline"), "root=/dev/a idle=poll quiet\n");
-    place.run("install.sh");
-    let line = place.value("etc/kernel/cmdline");
-    assert!(line.starts_with("root=/dev/a quiet "), "{line}");
-    for part in [" nohz_full=1-3 ", " \"dyndbg=file a +p\" ", " isolcpus=domain,1-3 "] {
-        assert!(format!("{line} ").contains(part), "{line}");
-    }
-    place.run("uninstall.sh");
-    let line = place.value("etc/kernel/cmdline");
-    assert_eq!(line, "root=/dev/a quiet idle=poll");
-}
-
 /// Check that tuned's own loader reads the options, each with its value.
 #[test]
 fn tuned_reads_its_profile() {
@@ -492,8 +421,48 @@ fn ansible_reads_its_playbooks() {
     assert!(!place.tree.path().join("PWNED").exists());
 }
 
-/// Check that the kubelet's configuration is YAML with fields of `KubeletConfiguration` v1beta1 only, as of
-/// Kubernetes 1.34, each of its type: a list of CPUs is a string also if it is one number.
+/// Check that ansible applies its playbook to a machine, and removes all of it with the other one: sysctls by their
+/// handler, and boot parameters by the script for machines without update-grub.
+#[test]
+fn ansible_applies_and_removes() {
+    let items = all_kinds().into_iter().filter(|item| {
+        ["sysctl", "dollar", "boot", "spaces", "unboot"].contains(&item.rule.name)
+    });
+    let place = Place::of(emitted(Format::Ansible, items.collect()));
+    let has_grub = Path::new("/usr/sbin/update-grub").exists();
+    if !has("ansible-playbook") || has_grub || !Path::new("/etc/kernel").exists() {
+        return eprintln!(
+            "skipped: needs a machine with /etc/kernel, without update-grub"
+        );
+    }
+    write(&place.tree.path().join("etc/kernel/cmdline"), "root=/dev/a idle=poll\n");
+    fs::create_dir_all(place.tree.path().join("etc/sysctl.d")).unwrap();
+    fs::create_dir_all(place.tree.path().join("home")).unwrap();
+    let run = |playbook: &str| {
+        let script = format!(
+            "mount --bind etc/sysctl.d /etc/sysctl.d\nmount --bind etc/kernel /etc/kernel\n\
+             mount --bind proc/sys /proc/sys\nexport HOME=\"$PWD/home\" LC_ALL=C.UTF-8\n\
+             ansible-playbook -i localhost, -c local -e 'ansible_become=false \
+             ansible_python_interpreter=/usr/bin/python3' \"$1/{playbook}\""
+        );
+        let output = place.unshared(&script)?;
+        assert!(output.status.success(), "{playbook}: {}", text(&output));
+        Some(())
+    };
+    let Some(()) = run("playbook.yml") else { return };
+    assert_eq!(place.value("proc/sys/vm/stat_interval"), "10");
+    assert_eq!(place.value("proc/sys/kernel/a"), HOSTILE);
+    let line = place.value("etc/kernel/cmdline");
+    assert_eq!(line, "root=/dev/a nohz_full=1-3 \"dyndbg=file a +p\"");
+    run("uninstall.yml").unwrap();
+    assert!(!place.tree.path().join("etc/sysctl.d/60-noisefloor.conf").exists());
+    assert_eq!(place.value("etc/kernel/cmdline"), "root=/dev/a idle=poll");
+    assert!(!place.tree.path().join("PWNED").exists());
+}
+
+/// Check that the kubelet's configuration is YAML with these fields only, each of its type: a list of CPUs is a
+/// string also if it is one number. They are those of `KubeletConfiguration` v1beta1 in Kubernetes
+/// (`staging/src/k8s.io/kubelet/config/v1beta1/types.go` as of commit 001332b04220).
 #[test]
 fn kubelet_configuration_has_known_fields() {
     let place = Place::new(Format::Kubernetes);

@@ -12,8 +12,14 @@ use crate::lasting::{Lasting, RunTime, lasting};
 pub(super) const TMPFILES: &str = "/etc/tmpfiles.d/60-noisefloor.conf";
 const UNIT: &str = "/etc/systemd/system/noisefloor-advice.service";
 const PROGRAM: &str = "/usr/local/sbin/noisefloor-advice";
-/// Files that need not exist when systemd-tmpfiles runs.
-const LATE: [&str; 3] = ["/sys/kernel/debug/", "/sys/kernel/tracing/", "/sys/module/"];
+/// Files that need not exist when systemd-tmpfiles runs: of debugfs, and of drivers that may be modules.
+const LATE: [&str; 5] = [
+    "/sys/devices/system/cpu/",
+    "/sys/firmware/",
+    "/sys/kernel/debug/",
+    "/sys/kernel/tracing/",
+    "/sys/module/",
+];
 
 /// The part of systemd that sets something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -70,6 +70,28 @@ fn sysctls() {
     assert!(matches!(of(&[]), State::Unknown { .. }));
 }
 
+/// Check that a service is named only for settings that it is known to change.
+#[test]
+fn services() {
+    let of = |name: &str, now: &str, path: &str| {
+        let slice = "/sys/fs/cgroup/system.slice";
+        let running = ["irqbalance", "power-profiles-daemon", "crio", "kubelet"]
+            .map(|name| format!("{slice}/{name}.service/cgroup.procs"));
+        let mut files = vec![(path, now)];
+        files.extend(running.iter().map(|file| (&**file, "1\n")));
+        let items = vec![item("a", set(name, "performance"), None)];
+        let state = states(Format::Script, items, &files).remove(0);
+        let State::Differs { by, .. } = state else { panic!("{state:?}") };
+        by
+    };
+    let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    assert_eq!(of("governor", "powersave\n", governor), ["power-profiles-daemon"]);
+    let forward = "/proc/sys/net/ipv4/ip_forward";
+    assert_eq!(of("net.ipv4.ip_forward", "1\n", forward), ["crio", "kubelet"]);
+    let interval = "/proc/sys/vm/stat_interval";
+    assert_eq!(of("vm.stat_interval", "1\n", interval), Vec::<String>::new());
+}
+
 /// Check that a manifest cannot make a file that is no setting be read.
 #[test]
 fn other_files() {
@@ -97,6 +119,23 @@ fn parameters() {
     assert_eq!(of("isolcpus=domain,1-3 idle=poll\n", before), needs);
     let found = of("isolcpus=domain,1-3 idle=poll\n", after);
     assert_eq!(found, [differs("domain,1-3", &[]), differs("poll", &[])]);
+}
+
+/// Check that a boot parameter that is given, but has no effect on this kernel, is not in force.
+#[test]
+fn without_effect() {
+    let items = vec![item("a", boot("nohz_full=1-3"), None)];
+    let files = [
+        ("/proc/cmdline", "nohz_full=1-3\n"),
+        ("/proc/sys/kernel/osrelease", "6.12.0\n"),
+        ("/boot/config-6.12.0", "CONFIG_NO_HZ_IDLE=y\n# CONFIG_NO_HZ_FULL is not set\n"),
+    ];
+    let found = states(Format::Grub, items, &files);
+    let is_inert = |now: &str| now.starts_with("given, but without effect");
+    assert!(
+        matches!(&found[..], [State::Differs { now: Some(now), .. }] if is_inert(now)),
+        "{found:?}"
+    );
 }
 
 /// Check that interrupts and masks are compared as sets, and that irqbalance is named.

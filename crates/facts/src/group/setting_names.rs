@@ -192,6 +192,7 @@ pub(crate) const OPTIONS: &[&str] = &[
 pub(crate) const SERVICES: &[&str] = &[
     "auditd",
     "containerd",
+    "crio",
     "docker",
     "fwupd",
     "irqbalance",

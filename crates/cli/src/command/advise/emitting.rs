@@ -69,6 +69,7 @@ impl EmitOptions {
 /// Creates a folder, or checks that it is empty and only this user can write to it: its scripts are run as root.
 fn check_empty(path: &Path) -> Result<(), Failure> {
     let shown = units::printable(&path.to_string_lossy()).into_owned();
+    let is_new = fs::symlink_metadata(path).is_err();
     let folder = create_folder(path)
         .map_err(|why| Failure::usage(format!("--emit: {}", chain(&why))))?;
     let failed =
@@ -77,6 +78,10 @@ fn check_empty(path: &Path) -> Result<(), Failure> {
         path if path.as_os_str().is_empty() => Path::new("."),
         path => path,
     };
+    if is_new {
+        // Also with a umask that lets the group write.
+        fs::set_permissions(resolved, Permissions::from_mode(0o755)).map_err(failed)?;
+    }
     let about = fs::metadata(resolved).map_err(failed)?;
     let refuse = |why: &str| {
         Err(Failure::usage(format!(
