@@ -34,7 +34,7 @@ pub(crate) struct EmitOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "emit")]
     only: Option<Vec<String>>,
     /// Compare the settings of DIR, which --emit wrote, with this machine, or with the one of --root; exit code 1
-    /// if one is not in force.
+    /// if one is not in force, 4 if that is not known of one.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["emit", "from", "config", "no_measure", "fail_on", "cpus"])]
     verify: Option<PathBuf>,
 }
