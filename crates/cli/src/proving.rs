@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use ::advise::{
-    Advice, AdviceItem, Barrier, Change, Machine, Method, Proof, ProofOutcome,
+    Advice, AdviceItem, Barrier, Change, Machine, Method, Proof, ProofOutcome, Version,
 };
 use recording::{Code, Doubt, Recording, StepSetting};
 use units::{CpuSet, Nanos, Ppm};
@@ -252,7 +252,7 @@ fn way(item: &AdviceItem, method: Method, machine: &Machine<'_>) -> Way {
             Way::Guest([Some(set(parameter, item.from.as_deref())), None])
         }
         (Change::Build { option, to }, Proof::Try | Proof::Guest) => {
-            Way::Not(Barrier::Build(build_command(option, to, method, machine)))
+            Way::Not(Barrier::Build(build_command(option, to, method, machine.version())))
         }
     }
 }
@@ -262,9 +262,8 @@ fn build_command(
     option: &str,
     to: &str,
     method: Method,
-    machine: &Machine<'_>,
+    version: Option<Version>,
 ) -> String {
-    let version = machine.version();
     let source = version.map_or("debian:VERSION".to_owned(), |(major, minor, _)| {
         format!("debian:{major}.{minor}")
     });
@@ -309,4 +308,29 @@ fn plan(
 /// A duration as an option.
 fn millis(time: Nanos) -> String {
     format!("{}ms", time.get() / Nanos::from_millis(1).get())
+}
+
+#[cfg(test)]
+mod tests {
+    use experiments::Experiment;
+    use kernels::check_name;
+
+    use super::*;
+
+    /// Check that the command for a build option names an experiment and kernels that exist, for each measurement.
+    #[test]
+    fn build_commands() {
+        for method in [Method::Noise, Method::Latency, Method::Ticks] {
+            let command = build_command("NO_HZ_FULL", "n", method, Some((6, 12, 9)));
+            let words: Vec<&str> = command.split_whitespace().collect();
+            assert_eq!(words[..3], ["noisefloor", "lab", "run"]);
+            assert!(Experiment::builtin(words[3]).is_ok(), "{command}");
+            let kernels = [words[5], words[7]];
+            assert_eq!(kernels[0], "build:debian:6.12,lean");
+            assert_eq!(kernels[1], "build:debian:6.12,lean,NO_HZ_FULL=off");
+            for kernel in kernels {
+                assert!(check_name(kernel).is_ok(), "{kernel}");
+            }
+        }
+    }
 }

@@ -58,13 +58,14 @@ pub(super) fn counts(advice: &Advice) -> Option<Text> {
     };
     (asked > 0).then(|| {
         text!(
-            "Measured {} of {} changes: {} better, {} worse, {} without a difference, {} unclear.",
+            "Measured {} of {} changes: {} better, {} worse, {} without a proven difference.",
             proven.len().to_string(),
             asked.to_string(),
             of(|effect| matches!(effect, Effect::Better)),
             of(|effect| matches!(effect, Effect::Worse)),
-            of(|effect| matches!(effect, Effect::NoLargerDifference(_))),
-            of(|effect| matches!(effect, Effect::Unclear)),
+            of(|effect| {
+                matches!(effect, Effect::NoLargerDifference(_) | Effect::Unclear)
+            }),
         )
     })
 }
