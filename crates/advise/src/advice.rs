@@ -264,7 +264,11 @@ impl Change {
     /// The current value of what it changes.
     fn current(&self, machine: &Machine<'_>) -> Option<String> {
         let subject = match self {
-            Self::Set { name, .. } => name.clone(),
+            Self::Set { name, .. } => match name.as_str() {
+                "thp" => "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+                "governor" => "facts.power.governor".to_owned(),
+                _ => name.clone(),
+            },
             Self::Boot { parameter } | Self::Unboot { parameter } => {
                 format!("boot.{}", parameter.split('=').next().unwrap_or_default())
             }

@@ -1,6 +1,8 @@
-//! What can be tried against one source of noise, by its name.
+//! What can be tried against one source of noise, by its name, and the rules against one that slows a program down.
 
 use recording::CulpritKind;
+
+use crate::machine::Machine;
 
 /// What avoids a source of noise, or says more about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +46,52 @@ pub fn against(kind: CulpritKind, name: &str) -> Against {
     }
 }
 
+/// More than any rule asks for, in ppm: that the source matters is known from the program.
+const MUCH: &str = "1000000";
+/// How threads of the kernel are called that take time from programs.
+const KERNEL: [&str; 5] = ["kworker", "ksoftirqd", "rcu", "migration", "kswapd"];
+
+impl Machine<'_> {
+    /// The same machine, on which that source takes time from the program in question.
+    #[must_use]
+    pub fn slowed_by(self, kind: CulpritKind, name: &str) -> Self {
+        subjects(kind, name)
+            .iter()
+            .fold(self, |machine, subject| machine.assuming(subject, MUCH))
+    }
+}
+
+/// The subjects of conditions about a source.
+fn subjects(kind: CulpritKind, name: &str) -> &'static [&'static str] {
+    match kind {
+        CulpritKind::Timer => &["noise.timer"],
+        CulpritKind::Irq => &["noise.irq"],
+        CulpritKind::Ipi => &["noise.ipi"],
+        CulpritKind::Nmi => &["noise.nmi"],
+        CulpritKind::Softirq if name == "NET_RX" => {
+            &["noise.softirq:NET_RX", "noise.softirq"]
+        }
+        CulpritKind::Softirq => &["noise.softirq"],
+        CulpritKind::Quota => &["noise.quota"],
+        CulpritKind::Steal => &["noise.steal"],
+        CulpritKind::Thread if name.starts_with(UNBOUND) => {
+            &["noise.thread:kworker/u*", "noise.thread:kworker/*", "noise.kernel-threads"]
+        }
+        CulpritKind::Thread if KERNEL.iter().any(|start| name.starts_with(start)) => {
+            &["noise.thread:kworker/*", "noise.kernel-threads"]
+        }
+        CulpritKind::Thread => &["noise.programs"],
+        CulpritKind::Firmware | CulpritKind::Unexplained => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::findings::tests::{golden, on};
+    use crate::{Advice, Goal};
 
     /// Check threads of the kernel with and without a CPU, and one of a program.
     #[test]
@@ -57,5 +102,23 @@ mod tests {
         assert_eq!(of("rustc"), Against::Partition);
         assert_eq!(against(CulpritKind::Irq, "nvme0q1"), Against::Irqs);
         assert_eq!(against(CulpritKind::Steal, "hypervisor"), Against::Unknown);
+    }
+
+    /// Check that rules against a source hold because of the program, which the facts do not tell.
+    #[test]
+    fn rules_against_it() {
+        let known =
+            [("kernel.release", json!("6.18.1")), ("cgroup.partitions", json!("/sys"))];
+        let (facts, _) = on(&golden(), &known);
+        let names = |machine: Machine| {
+            let items = Advice::of(&machine, Goal::Latency).items.into_iter();
+            items.map(|item| item.rule.name).collect::<Vec<_>>()
+        };
+        let plain = || Machine::new(&facts, None, None);
+        let slowed = names(plain().slowed_by(CulpritKind::Thread, "rustc"));
+        assert!(slowed.contains(&"partition-for-isolation"), "{slowed:?}");
+        assert!(!names(plain()).contains(&"partition-for-isolation"));
+        let irq = names(plain().slowed_by(CulpritKind::Irq, "eth0"));
+        assert!(irq.contains(&"irqs-on-measured-cpus"), "{irq:?}");
     }
 }

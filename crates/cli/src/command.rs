@@ -113,6 +113,7 @@ Examples:
   sudo noisefloor advise --goal realtime -c 2-3 --full
   noisefloor advise --from check.json --goal benchmark
   noisefloor advise --isolate 4 --near eth0
+  sudo noisefloor advise -- ./bench   # what makes its run times differ, and what helps
   noisefloor advise --config /boot/config-6.12.0 --goal vm-guest --fail-on important
   sudo noisefloor advise --emit systemd files      # files that make the changes last
   noisefloor advise --verify files                 # which of them are in force")]

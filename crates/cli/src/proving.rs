@@ -10,6 +10,7 @@
 //! enough runs, and all that follows states that it was not measured.
 
 mod guests;
+mod program;
 mod settings;
 
 use std::ffi::OsString;
@@ -45,21 +46,36 @@ pub(crate) struct ProveArgs {
     #[arg(long, conflicts_with_all = ["from", "root", "config"])]
     prove: bool,
     /// Time that --prove takes, for the first changes of the list first; in seconds or with a unit (10m).
-    #[arg(long, value_name = "TIME", requires = "prove", value_parser = some_seconds)]
+    #[arg(long, value_name = "TIME", value_parser = some_seconds)]
     #[arg(default_value = "10m")]
     budget: Nanos,
     /// Kernel of the guests, as for `lab run` [default: that of this machine].
     #[arg(long, value_name = "KERNEL", requires = "prove")]
     guest_kernel: Option<String>,
+    /// Accept a COMMAND that fails.
+    #[arg(long, requires = "program")]
+    ignore_failure: bool,
+    /// Show the output of COMMAND.
+    #[arg(long, requires = "program")]
+    show_output: bool,
+    /// Program to advise: it is repeated, and what could help is tried with it (root).
+    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(conflicts_with_all = ["prove", "from", "root", "config", "no_measure", "isolate", "verify"])]
+    program: Vec<OsString>,
 }
 
 impl ProveArgs {
+    /// The program to advise; empty if none is.
+    pub(crate) fn program(&self) -> &[OsString] {
+        &self.program
+    }
+
     /// The proof that is requested, if any. From here on, signals do not end this process.
     ///
     /// # Errors
     /// This process may not change settings.
     pub(crate) fn begin(&self, output: Output) -> Result<Option<Prover>, Failure> {
-        if !self.prove {
+        if !self.prove && self.program.is_empty() {
             return Ok(None);
         }
         if !rustix::process::geteuid().is_root() {
@@ -72,6 +88,8 @@ impl ProveArgs {
             forwarding: Forwarding::new().map_err(Failure::refused)?,
             clock: Clock { began: Instant::now(), budget: self.budget },
             guest_kernel: self.guest_kernel.clone(),
+            ignores_failures: self.ignore_failure,
+            shows_output: self.show_output,
             output,
         }))
     }
@@ -98,6 +116,9 @@ pub(crate) struct Prover {
     forwarding: Forwarding,
     clock: Clock,
     guest_kernel: Option<String>,
+    /// Of the program that is advised.
+    ignores_failures: bool,
+    shows_output: bool,
     output: Output,
 }
 
@@ -161,8 +182,14 @@ impl Prover {
             }
             false => Nanos::ZERO,
         };
-        let mut trials =
-            Trials { cpus: &cpus, clock, reserved, output, doubts: Vec::new() };
+        let mut trials = Trials {
+            program: None,
+            cpus: &cpus,
+            clock,
+            reserved,
+            output,
+            doubts: Vec::new(),
+        };
         for (place, outcome) in trials.run(&candidates, &mut self.forwarding) {
             outcomes[place] = outcome;
         }

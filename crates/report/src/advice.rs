@@ -4,13 +4,15 @@
 mod proof;
 
 use advise::{
-    Advice, AdviceItem, Change, Goal, Importance, Kind, Lasting, Rule, Table, lasting,
+    Advice, AdviceItem, Change, Effect, Goal, Importance, Kind, Lasting, Rule, Table,
+    lasting,
 };
 use facts::Facts;
 use recording::Doubt;
-use summary::Summary;
+use summary::{MainMetric, Summary};
 use units::CpuSet;
 
+use crate::comparisons::main_metric;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
@@ -29,10 +31,21 @@ pub struct AdvisedMachine<'a> {
     pub facts: &'a Facts,
     /// What was measured there; `None` if only facts are known.
     pub summary: Option<&'a Summary>,
+    /// The program that it is about; `None` if it is about the machine.
+    pub program: Option<AdvisedProgram<'a>>,
     /// The advice.
     pub advice: &'a Advice,
     /// Reasons not to trust it.
     pub doubts: &'a [Doubt],
+}
+
+/// A program that was repeated, and with which the advice was tried.
+#[derive(Debug, Clone, Copy)]
+pub struct AdvisedProgram<'a> {
+    /// The command line of a run.
+    pub command: &'a str,
+    /// Its main metric; `None` if it has none.
+    pub main: Option<&'a MainMetric>,
 }
 
 /// The report.
@@ -83,6 +96,9 @@ fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
 
 /// What the advice is for, and what it is based on.
 fn lead(machine: &AdvisedMachine<'_>) -> Text {
+    if let Some(program) = &machine.program {
+        return of_program(machine, program);
+    }
     let release = machine.facts.kernel.release.get().map(String::as_str);
     let noise = machine.summary.and_then(Summary::noise);
     let based_on = match noise {
@@ -110,6 +126,20 @@ fn lead(machine: &AdvisedMachine<'_>) -> Text {
     )
 }
 
+/// The same about a program: why its runs differ.
+fn of_program(machine: &AdvisedMachine<'_>, program: &AdvisedProgram<'_>) -> Text {
+    let why = program.main.and_then(main_metric::words);
+    text!(
+        "Advice for {} (--goal {}), {} runs: {} of {} rules hold. {}",
+        Text::command(program.command),
+        machine.advice.goal.name(),
+        program.main.map_or(0, |main| main.runs).to_string(),
+        machine.advice.items.len().to_string(),
+        machine.advice.rules.to_string(),
+        why.unwrap_or_else(|| "Its runs do not differ.".into()),
+    )
+}
+
 /// What a goal is, in words.
 pub(crate) fn goal(goal: Goal) -> &'static str {
     match goal {
@@ -134,7 +164,9 @@ fn none(advice: &Advice) -> Text {
 
 /// The change, what it acts on, and what it gains.
 fn short_item(item: &AdviceItem) -> Item {
-    Item::new(text!("{}{}. {}", change(item), acts_on(item), proof::gain(item)))
+    let item_text = text!("{}{}. {}", change(item), acts_on(item), proof::gain(item));
+    let helps = item.proven().is_some_and(|proven| proven.conclusion == Effect::Better);
+    Item::new(item_text).and(helps.then(|| lasts(item)).flatten().unwrap_or_default())
 }
 
 fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
@@ -345,6 +377,7 @@ mod tests {
         render(&advice_document(&AdvisedMachine {
             facts: &recording.facts,
             summary: Some(&summary),
+            program: None,
             advice: &advice,
             doubts: &machine.doubts(),
         }))

@@ -6,7 +6,7 @@ pub(crate) mod cells;
 mod differing;
 mod doubts;
 pub(crate) mod history;
-mod main_metric;
+pub(crate) mod main_metric;
 mod quantities;
 pub(crate) mod repeated;
 mod section;

@@ -20,6 +20,8 @@ pub enum Method {
     Latency,
     /// The timer interrupts of a CPU that is left alone.
     Ticks,
+    /// The run time of a program.
+    Program,
 }
 
 impl Method {
@@ -49,13 +51,15 @@ impl Method {
             Self::Noise => "noise_ppm",
             Self::Latency => "late_ns_p99",
             Self::Ticks => "timer_hz",
+            Self::Program => "run_ns",
         }
     }
 
-    /// The metric that is compared in guests; `None`: [`TICKS_INSTRUCTIONS`], which is no metric of cells.
+    /// The metric that is compared in guests; `None`: [`TICKS_INSTRUCTIONS`], which is no metric of cells. A program of this
+    /// machine is not run in guests.
     pub(crate) fn guest_metric(self) -> Option<&'static str> {
         match self {
-            Self::Noise => None,
+            Self::Noise | Self::Program => None,
             Self::Latency => Some("late_ns_p99"),
             Self::Ticks => Some("idle_instructions_hz"),
         }
@@ -64,7 +68,7 @@ impl Method {
     /// An experiment of the lab that shows it of kernels.
     pub fn experiment(self) -> &'static str {
         match self {
-            Self::Noise => "tick-cost",
+            Self::Noise | Self::Program => "tick-cost",
             Self::Latency => "wake-delay",
             Self::Ticks => "idle-cost",
         }
@@ -91,7 +95,7 @@ mod tests {
         }
         // Its name in reports is not that of a metric of cells.
         assert!(summary::definition(TICKS_INSTRUCTIONS).is_none());
-        for method in [Method::Noise, Method::Latency, Method::Ticks] {
+        for method in [Method::Noise, Method::Latency, Method::Ticks, Method::Program] {
             for metric in method.guest_metric().into_iter().chain([method.metric()]) {
                 assert!(summary::definition(metric).is_some(), "{metric}");
             }

@@ -2,6 +2,7 @@
 
 mod emitting;
 mod isolation;
+mod program;
 
 use std::fs;
 use std::io::Read;
@@ -34,9 +35,9 @@ const CONFIG_MAX: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
-    /// What this machine is for.
-    #[arg(long, value_name = "GOAL", default_value = "latency")]
-    goal: GoalName,
+    /// What this machine is for [default: latency; of a COMMAND: benchmark].
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<GoalName>,
     /// CPUs that are to have little noise, as 0-3,8 [default: isolated CPUs, or all but the first core].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     cpus: Option<CpuSet>,
@@ -69,6 +70,16 @@ pub(crate) struct AdviseArgs {
     proof: ProveArgs,
     #[command(flatten)]
     written: ReportFiles,
+}
+
+impl AdviseArgs {
+    fn goal(&self) -> Goal {
+        match self.goal {
+            Some(goal) => goal.goal(),
+            None if self.proof.program().is_empty() => Goal::Latency,
+            None => Goal::Benchmark,
+        }
+    }
 }
 
 /// The goals, as on the command line.
@@ -142,6 +153,9 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     }
     let emitted = args.emitting.folder()?;
     let mut prover = args.proof.begin(output)?;
+    if let Some(prover) = prover.take_if(|_| !args.proof.program().is_empty()) {
+        return program::run(args, prover, output, &files);
+    }
     let mut basis = basis(args, prover.as_mut(), output)?;
     if let Some(wanted) = args.isolation.isolate {
         return isolation::run(args, wanted, basis, output, &files);
@@ -150,7 +164,7 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let summary = basis.measured.as_ref().map(Measured::summary);
     let machine = machine(args, &basis.facts, summary)?;
     doubts.extend(machine.doubts());
-    let advice = Advice::of(&machine, args.goal.goal());
+    let advice = Advice::of(&machine, args.goal());
     let (advice, outcome) = match prover {
         Some(prover) => prover.prove(advice, &machine, &mut doubts)?,
         None => (advice, Outcome::Done),
@@ -158,8 +172,13 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     if let Some(folder) = emitted {
         return emitting::emit(&folder, &advice, &machine, output, &files);
     }
-    let advised =
-        AdvisedMachine { facts: &basis.facts, summary, advice: &advice, doubts: &doubts };
+    let advised = AdvisedMachine {
+        facts: &basis.facts,
+        summary,
+        program: None,
+        advice: &advice,
+        doubts: &doubts,
+    };
     let (taken, tool) = (Recording::moment(), Recording::TOOL);
     let json = || ::report::advice_json(&advised, &taken, tool);
     show(output, &files, json, || ::report::advice_document(&advised), none)?;
@@ -183,7 +202,7 @@ fn machine<'a>(
     }
     let losses = summary.and_then(Losses::of);
     let machine = Machine::new(facts, losses, args.cpus.clone());
-    let is_guest = matches!(args.goal, GoalName::VmGuest);
+    let is_guest = args.goal() == Goal::VmGuest;
     Ok(match args.config {
         // Nothing else tells where that kernel runs.
         Some(_) => machine

@@ -205,7 +205,9 @@ impl Guests {
     fn workload(&self, method: Method) -> BootWorkload {
         let (cpu, duration) = (self.cpu, DURATION);
         match method {
-            Method::Noise => BootWorkload::Noise { cpu, duration, fifo: None },
+            Method::Noise | Method::Program => {
+                BootWorkload::Noise { cpu, duration, fifo: None }
+            }
             Method::Latency => {
                 BootWorkload::Latency { cpu, interval: INTERVAL, duration, fifo: None }
             }

@@ -42,8 +42,20 @@ pub(super) fn variant(setting: StepSetting, facts: &Facts) -> Result<Variant, Fa
     Ok(variant)
 }
 
+/// A program that is measured.
+#[derive(Clone, Copy)]
+pub(super) struct MeasuredProgram<'a> {
+    pub(super) measurement: &'a Measurement,
+    /// How long a run takes.
+    pub(super) time: Nanos,
+    pub(super) ignores_failures: bool,
+    pub(super) shows_output: bool,
+}
+
 /// The runs of settings.
 pub(super) struct Trials<'a> {
+    /// The program that is measured; `None`: what fits each setting.
+    pub(super) program: Option<MeasuredProgram<'a>>,
     pub(super) cpus: &'a CpuSet,
     pub(super) clock: Clock,
     /// The part of the budget that is for others.
@@ -61,7 +73,7 @@ impl Trials<'_> {
         forwarding: &mut Forwarding,
     ) -> Vec<(usize, ProofOutcome)> {
         let duration = ProofPlan::duration(self.clock.budget);
-        let mut cost = duration + AROUND;
+        let mut cost = self.program.map_or(duration + AROUND, |program| program.time);
         let methods: Vec<Method> = candidates.iter().map(|one| one.method).collect();
         let plan = ProofPlan::of(&methods, self.clock.rest(self.reserved), cost);
         let mut runs: u32 = plan.batches.iter().map(Batch::runs).sum();
@@ -106,9 +118,15 @@ impl Trials<'_> {
         };
         let variants = settings.iter().map(|one| one.variant.clone());
         let variants = [Variant::current()].into_iter().chain(variants).collect();
-        let measurement = self.measurement(method, duration);
+        let measurement = match self.program {
+            Some(program) => program.measurement.clone(),
+            None => self.measurement(method, duration),
+        };
         let text = measurement.text();
-        let plan = plan(measurement, variants, rounds, self.output);
+        let mut plan = plan(measurement, variants, rounds, self.output);
+        plan.ignores_failures =
+            self.program.is_some_and(|program| program.ignores_failures);
+        plan.shows_output = self.program.is_some_and(|program| program.shows_output);
         let not = |why: &Barrier| {
             let not =
                 |one: &&Candidate| (one.place, ProofOutcome::NotProven(why.clone()));
@@ -147,7 +165,9 @@ impl Trials<'_> {
         let (cpus, time) = (self.cpus.to_string(), millis(duration));
         let on = |words: &[&str]| measurement(words);
         match method {
-            Method::Noise => on(&["noise", "-c", &cpus, "-d", &time, "--source", "proc"]),
+            Method::Noise | Method::Program => {
+                on(&["noise", "-c", &cpus, "-d", &time, "--source", "proc"])
+            }
             Method::Latency => on(&["latency", "-c", &cpus, "-d", &time, "--no-trace"]),
             Method::Ticks => on(&["ticks", "-c", &cpus, "-i", &time, "-n", "1"]),
         }

@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::forwarding::own_program;
 
 /// A measurement to repeat.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Measurement {
     /// The command with its options.
     pub(crate) words: Vec<OsString>,

@@ -132,6 +132,31 @@ fn signals_restore_settings() {
     }
 }
 
+/// Check that a program is repeated, that what was tried with it has the difference of its run time, and that a program
+/// that fails is reported at once unless failures are accepted.
+#[test]
+fn a_program_is_advised() {
+    let Some(advised) = advised("a_program_is_advised") else { return };
+    let _alone = alone();
+    let args = ["advise", "--json", "--budget=20s", "--goal", advised.goal];
+    let run = |more: &[&str]| output(&[&args[..], more].concat());
+    let failed = run(&["--", "false"]);
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stdout));
+    assert!(text(&failed.stderr).contains("exit code 1; hint: --ignore-failure"));
+    let found = run(&["--ignore-failure", "--", "sh", "-c", "sleep 0.02; exit 3"]);
+    assert!(matches!(found.status.code(), Some(0 | 4)), "{}", text(&found.stderr));
+    assert_restored(&advised, &found);
+    let report: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(report["main"]["metric"], "run_ns");
+    assert!(report["main"]["runs"].as_u64().unwrap() >= 6, "{}", report["main"]);
+    let items = items(&found);
+    let proven = items.iter().filter(|item| item["proof"]["state"] == "proven");
+    let metrics: Vec<&Value> =
+        proven.map(|item| &item["proof"]["measured"]["metric"]).collect();
+    assert!(!metrics.is_empty(), "{items:#?}");
+    assert!(metrics.iter().all(|metric| **metric == "run_ns"), "{metrics:?}");
+}
+
 /// Check that a user without privileges gets a clear message and exit code 3, before anything is measured.
 #[test]
 fn privileges_are_needed() {

@@ -253,6 +253,7 @@ mod tests {
         render(&advice_document(&AdvisedMachine {
             facts: &recording.facts,
             summary: Some(&summary),
+            program: None,
             advice: &advice,
             doubts: &machine.doubts(),
         }))

@@ -124,7 +124,7 @@ pub(crate) fn cause(main: &MainMetric, saved: &Saved<'_>) -> Option<Item> {
 }
 
 /// Why the runs differ, as far as known.
-fn words(main: &MainMetric) -> Option<Text> {
+pub(crate) fn words(main: &MainMetric) -> Option<Text> {
     let name = metric_names::name(&main.metric);
     Some(match &main.spread {
         SpreadCause::Equal => return None,

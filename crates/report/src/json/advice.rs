@@ -4,6 +4,7 @@ use advise::Advice;
 use facts::Facts;
 use recording::Doubt;
 use serde::Serialize;
+use summary::MainMetric;
 
 use crate::advice::AdvisedMachine;
 use crate::json::object;
@@ -22,9 +23,12 @@ pub fn advice_json(
         taken: &'a str,
         tool: &'a str,
         facts: &'a Facts,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        main: Option<&'a MainMetric>,
         summary: &'a Advice,
         doubts: &'a [Doubt],
     }
-    let AdvisedMachine { facts, advice, doubts, .. } = *machine;
-    object("advice", Advised { taken, tool, facts, summary: advice, doubts })
+    let AdvisedMachine { facts, advice, doubts, program, .. } = *machine;
+    let main = program.and_then(|program| program.main);
+    object("advice", Advised { taken, tool, facts, main, summary: advice, doubts })
 }

@@ -1,0 +1,164 @@
+//! `advise -- COMMAND`: the program is repeated, then what could help against what makes its run times differ is tried
+//! with it, in runs that alternate with the current settings.
+
+use std::ffi::OsString;
+
+use ::advise::{Advice, Barrier, Machine, Method, ProofOutcome};
+use recording::Doubt;
+use summary::{MainMetric, RunSet, metric_mean};
+use units::{CpuSet, Nanos};
+
+use crate::outcome::{Failure, Outcome};
+use crate::proving::settings::{Candidate, MeasuredProgram, Trials};
+use crate::proving::{Prover, SMALLEST, Way, measured_cpus, plan, settings, way};
+use crate::repeating::measurement::Measurement;
+use crate::repeating::{Repeated, Variant, repeat_with};
+
+/// Fewer runs do not show what explains their differences, and more of them hardly show more.
+const RUNS_MIN: u32 = 6;
+const RUNS_MAX: u32 = 30;
+/// The part of the budget that they may take.
+const PART: u64 = 4;
+/// It isolates CPUs, of which a program makes use only if it runs there.
+const PARTITION: &str = "partition";
+
+/// A program that was repeated.
+pub(crate) struct Repetition {
+    measurement: Measurement,
+    set: RunSet,
+    has_cpus: bool,
+}
+
+impl Repetition {
+    /// Its main metric, and why that differs from run to run.
+    pub(crate) fn main_metric(&self) -> Option<MainMetric> {
+        self.set.main_metric()
+    }
+
+    /// The command line of a run.
+    pub(crate) fn text(&self) -> String {
+        self.measurement.text()
+    }
+}
+
+/// How long a run takes; `None` if none has ended.
+fn run_time(set: &RunSet) -> Option<Nanos> {
+    let mean = metric_mean(set, Method::Program.metric())?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a duration of a program, in nanoseconds"
+    )]
+    Some(Nanos::from_nanos(mean as u64))
+}
+
+/// The runs of a program, on these CPUs if some are given.
+fn measurement(program: &[OsString], cpus: Option<&CpuSet>) -> Measurement {
+    let on = cpus.map(|cpus| [OsString::from("-c"), cpus.to_string().into()]);
+    let words = [OsString::from("run")].into_iter().chain(on.into_iter().flatten());
+    let words = words.chain([OsString::from("--")]).chain(program.iter().cloned());
+    Measurement { words: words.collect(), name: 1, is_run: true }
+}
+
+impl Prover {
+    /// Repeats a program with the current settings.
+    ///
+    /// # Errors
+    /// It fails, or cannot be started.
+    pub(crate) fn repeat(
+        &mut self,
+        program: &[OsString],
+        cpus: Option<&CpuSet>,
+        doubts: &mut Vec<Doubt>,
+    ) -> Result<Repetition, Failure> {
+        let measurement = measurement(program, cpus);
+        // How many fit into the time is known from the first ones.
+        let first = self.rounds(&measurement, 2, doubts)?;
+        let time = run_time(&first).unwrap_or(Nanos::from_secs(1));
+        let fitting = self.clock.budget.get() / PART / time.get().max(1);
+        let runs = u32::try_from(fitting).unwrap_or(RUNS_MAX).clamp(RUNS_MIN, RUNS_MAX);
+        let set = match self.forwarding.is_interrupted() {
+            true => first,
+            false => self.rounds(&measurement, runs, doubts)?,
+        };
+        Ok(Repetition { measurement, set, has_cpus: cpus.is_some() })
+    }
+
+    /// So many runs with the current settings.
+    fn rounds(
+        &mut self,
+        measurement: &Measurement,
+        runs: u32,
+        doubts: &mut Vec<Doubt>,
+    ) -> Result<RunSet, Failure> {
+        let variants = vec![Variant::current()];
+        let mut plan = plan(measurement.clone(), variants, runs, self.output);
+        plan.ignores_failures = self.ignores_failures;
+        plan.shows_output = self.shows_output;
+        let Repeated { mut sets, doubts: found, .. } =
+            repeat_with(&plan, &mut [], &mut self.forwarding)?;
+        doubts.extend(found);
+        Ok(sets.pop().unwrap_or_default())
+    }
+
+    /// Tries the settings of advice with a program.
+    ///
+    /// # Errors
+    /// The facts of this machine lack what is needed.
+    pub(crate) fn prove_with(
+        mut self,
+        repetition: &Repetition,
+        advice: Advice,
+        machine: &Machine<'_>,
+        doubts: &mut Vec<Doubt>,
+    ) -> Result<(Advice, Outcome), Failure> {
+        let cpus = measured_cpus(machine)?;
+        let (mut outcomes, mut candidates) = (Vec::new(), Vec::new());
+        for (place, item) in advice.items.iter().enumerate() {
+            let barrier = match way(item, Method::Program, machine) {
+                Way::Setting(setting)
+                    if setting.name == PARTITION && !repetition.has_cpus =>
+                {
+                    Barrier::Refused(
+                        "the program has no CPUs of its own; hint: -c".to_owned(),
+                    )
+                }
+                Way::Setting(setting) => {
+                    match settings::variant(setting, machine.facts()) {
+                        Ok(variant) => {
+                            let (rule, method) = (item.rule.name, Method::Program);
+                            candidates.push(Candidate { place, rule, method, variant });
+                            Barrier::Interrupted
+                        }
+                        Err(why) => Barrier::Refused(why.to_string()),
+                    }
+                }
+                Way::Guest(_) => {
+                    Barrier::NoGuest("the program runs on this machine".to_owned())
+                }
+                Way::Not(why) => why,
+            };
+            outcomes.push(ProofOutcome::NotProven(barrier));
+        }
+        let time = run_time(&repetition.set).unwrap_or(Nanos::from_secs(1));
+        let mut trials = Trials {
+            program: Some(MeasuredProgram {
+                measurement: &repetition.measurement,
+                time,
+                ignores_failures: self.ignores_failures,
+                shows_output: self.shows_output,
+            }),
+            cpus: &cpus,
+            clock: self.clock,
+            reserved: Nanos::ZERO,
+            output: self.output,
+            doubts: Vec::new(),
+        };
+        for (place, outcome) in trials.run(&candidates, &mut self.forwarding) {
+            outcomes[place] = outcome;
+        }
+        doubts.append(&mut trials.doubts);
+        let outcome = self.outcome(doubts);
+        Ok((advice.with_proofs(outcomes, SMALLEST), outcome))
+    }
+}
