@@ -8,6 +8,7 @@ pub(crate) mod kernels;
 pub(crate) mod noise_source;
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +127,15 @@ impl Goal {
     }
 }
 
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let goal = Self::ALL.into_iter().find(|goal| goal.name() == name);
+        goal.ok_or_else(|| format!("unknown goal '{name}'"))
+    }
+}
+
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -232,10 +242,8 @@ impl TryFrom<Row> for Rule {
             changes.into_iter().flatten().collect::<Result<_, _>>()?;
         let [change] = <[Change; 1]>::try_from(changes)
             .map_err(|_| format!("{}: not exactly one change", row.name))?;
-        let goals = row.goals.iter().filter(|goal| *goal != ANY).map(|name| {
-            let goal = Goal::ALL.into_iter().find(|goal| goal.name() == name);
-            goal.ok_or_else(|| format!("{}: unknown goal '{name}'", row.name))
-        });
+        let goals = row.goals.iter().filter(|goal| *goal != ANY);
+        let goals = goals.map(|name| name.parse());
         Ok(Self {
             goals: goals.collect::<Result<_, _>>()?,
             name: row.name,

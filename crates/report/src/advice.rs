@@ -117,7 +117,7 @@ fn lead(machine: &AdvisedMachine<'_>) -> Text {
     };
     text!(
         "Advice for {} (--goal {}), kernel {}{}: {} of {} rules hold.",
-        goal(machine.advice.goal),
+        goal_in_words(machine.advice.goal),
         machine.advice.goal.name(),
         release.map_or_else(|| Text::from("unknown"), Text::name),
         based_on,
@@ -141,7 +141,7 @@ fn of_program(machine: &AdvisedMachine<'_>, program: &AdvisedProgram<'_>) -> Tex
 }
 
 /// What a goal is, in words.
-pub(crate) fn goal(goal: Goal) -> &'static str {
+pub fn goal_in_words(goal: Goal) -> &'static str {
     match goal {
         Goal::Latency => "short delays",
         Goal::Realtime => "bounded delays of real-time threads",

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use ::advise::{Advice, Goal, Importance, Losses, Machine};
 use ::facts::{Facts, Root, Why};
 use ::report::AdvisedMachine;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use recording::{CheckSpec, Doubt, Recording, Spec};
 use session::{Plan, Threads, Trace};
 use summary::Summary;
@@ -36,15 +37,15 @@ const CONFIG_MAX: u64 = 16 << 20;
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
     /// What this machine is for [default: latency; of a COMMAND: benchmark].
-    #[arg(long, value_name = "GOAL")]
-    goal: Option<GoalName>,
+    #[arg(long, value_name = "GOAL", value_parser = goals())]
+    goal: Option<Goal>,
     /// CPUs that are to have little noise, as 0-3,8 [default: isolated CPUs, or all but the first core].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     cpus: Option<CpuSet>,
     /// Advise the machine of a recording, saved with -o, instead of measuring this one.
     #[arg(long, value_name = "FILE", group = "machine")]
     from: Option<PathBuf>,
-    /// Advise the machine of a directory: of facts --record, or the root of a sosreport or must-gather.
+    /// Advise the machine of a directory: of facts --record, or an unpacked report of sos.
     #[arg(long, value_name = "DIR", group = "machine")]
     root: Option<PathBuf>,
     /// Advise a kernel by its configuration alone, also if that is compressed with gzip.
@@ -75,7 +76,7 @@ pub(crate) struct AdviseArgs {
 impl AdviseArgs {
     fn goal(&self) -> Goal {
         match self.goal {
-            Some(goal) => goal.goal(),
+            Some(goal) => goal,
             None if self.proof.program().is_empty() => Goal::Latency,
             None => Goal::Benchmark,
         }
@@ -83,42 +84,10 @@ impl AdviseArgs {
 }
 
 /// The goals, as on the command line.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum GoalName {
-    /// Short delays of ordinary programs.
-    Latency,
-    /// Bounded delays of real-time threads.
-    Realtime,
-    /// Much work per time.
-    Throughput,
-    /// Parallel programs that wait for their slowest thread.
-    Hpc,
-    /// Run times that repeat.
-    Benchmark,
-    /// A virtual machine.
-    VmGuest,
-    /// A host of virtual machines.
-    VmHost,
-    /// A host of containers.
-    ContainerHost,
-    /// Little work while idle.
-    Idle,
-}
-
-impl GoalName {
-    fn goal(self) -> Goal {
-        match self {
-            Self::Latency => Goal::Latency,
-            Self::Realtime => Goal::Realtime,
-            Self::Throughput => Goal::Throughput,
-            Self::Hpc => Goal::Hpc,
-            Self::Benchmark => Goal::Benchmark,
-            Self::VmGuest => Goal::VmGuest,
-            Self::VmHost => Goal::VmHost,
-            Self::ContainerHost => Goal::ContainerHost,
-            Self::Idle => Goal::Idle,
-        }
-    }
+fn goals() -> impl TypedValueParser<Value = Goal> {
+    let value =
+        |goal: Goal| PossibleValue::new(goal.name()).help(::report::goal_in_words(goal));
+    PossibleValuesParser::new(Goal::ALL.map(value)).try_map(|name| name.parse())
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
