@@ -104,8 +104,8 @@ Examples:
     /// What to change for a goal, why, and at what price.
     ///
     /// Compares settings, boot parameters, the kernel's configuration, and a check of 8 seconds with rules for
-    /// this kernel. Rules that act on measured noise come first. Changes no setting, except with --prove and for a COMMAND, which
-    /// restores all of them.
+    /// this kernel. Rules that act on measured noise come first. Changes no setting, except with --prove and for
+    /// a COMMAND; then all are restored.
     #[command(after_help = "\
 Examples:
   sudo noisefloor advise
