@@ -73,7 +73,7 @@ pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
 pub use comparison::main_metric::{MainMetric, SpreadCause};
 pub use comparison::observation::{CulpritNumber, MetricNumber};
-pub use comparison::one_metric::{compare_metric, metric_mean};
+pub use comparison::one_metric::compare_metric;
 pub use comparison::program_run::ProgramRun;
 pub use comparison::quantity::Quantity;
 pub use comparison::run_numbers::RunNumbers;

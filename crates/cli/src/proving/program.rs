@@ -2,10 +2,11 @@
 //! with it, in runs that alternate with the current settings.
 
 use std::ffi::OsString;
+use std::time::Instant;
 
 use ::advise::{Advice, Barrier, Machine, Method, ProofOutcome};
 use recording::Doubt;
-use summary::{MainMetric, RunSet, metric_mean};
+use summary::{MainMetric, RunSet};
 use units::{CpuSet, Nanos};
 
 use crate::outcome::{Failure, Outcome};
@@ -26,6 +27,8 @@ const PARTITION: &str = "partition";
 pub(crate) struct Repetition {
     measurement: Measurement,
     set: RunSet,
+    /// How long a run takes, with its start and its end.
+    time: Nanos,
     has_cpus: bool,
 }
 
@@ -39,17 +42,6 @@ impl Repetition {
     pub(crate) fn text(&self) -> String {
         self.measurement.text()
     }
-}
-
-/// How long a run takes; `None` if none has ended.
-fn run_time(set: &RunSet) -> Option<Nanos> {
-    let mean = metric_mean(set, Method::Program.metric())?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a duration of a program, in nanoseconds"
-    )]
-    Some(Nanos::from_nanos(mean as u64))
 }
 
 /// The runs of a program, on these CPUs if some are given.
@@ -73,24 +65,24 @@ impl Prover {
     ) -> Result<Repetition, Failure> {
         let measurement = measurement(program, cpus);
         // How many fit into the time is known from the first ones.
-        let first = self.rounds(&measurement, 2, doubts)?;
-        let time = run_time(&first).unwrap_or(Nanos::from_secs(1));
+        let (first, time) = self.rounds(&measurement, 2, doubts)?;
         let fitting = self.clock.budget.get() / PART / time.get().max(1);
         let runs = u32::try_from(fitting).unwrap_or(RUNS_MAX).clamp(RUNS_MIN, RUNS_MAX);
-        let set = match self.forwarding.is_interrupted() {
-            true => first,
+        let (set, time) = match self.forwarding.is_interrupted() {
+            true => (first, time),
             false => self.rounds(&measurement, runs, doubts)?,
         };
-        Ok(Repetition { measurement, set, has_cpus: cpus.is_some() })
+        Ok(Repetition { measurement, set, time, has_cpus: cpus.is_some() })
     }
 
-    /// So many runs with the current settings.
+    /// So many runs with the current settings, and how long one took, with its start and its end.
     fn rounds(
         &mut self,
         measurement: &Measurement,
         runs: u32,
         doubts: &mut Vec<Doubt>,
-    ) -> Result<RunSet, Failure> {
+    ) -> Result<(RunSet, Nanos), Failure> {
+        let began = Instant::now();
         let variants = vec![Variant::current()];
         let mut plan = plan(measurement.clone(), variants, runs, self.output);
         plan.ignores_failures = self.ignores_failures;
@@ -98,7 +90,9 @@ impl Prover {
         let Repeated { mut sets, doubts: found, .. } =
             repeat_with(&plan, &mut [], &mut self.forwarding)?;
         doubts.extend(found);
-        Ok(sets.pop().unwrap_or_default())
+        let elapsed = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let time = Nanos::from_nanos(elapsed / u64::from(runs.max(1)));
+        Ok((sets.pop().unwrap_or_default(), time))
     }
 
     /// Tries the settings of advice with a program.
@@ -140,11 +134,10 @@ impl Prover {
             };
             outcomes.push(ProofOutcome::NotProven(barrier));
         }
-        let time = run_time(&repetition.set).unwrap_or(Nanos::from_secs(1));
         let mut trials = Trials {
             program: Some(MeasuredProgram {
                 measurement: &repetition.measurement,
-                time,
+                time: repetition.time,
                 ignores_failures: self.ignores_failures,
                 shows_output: self.shows_output,
             }),

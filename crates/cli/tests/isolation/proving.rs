@@ -138,7 +138,7 @@ fn signals_restore_settings() {
 fn a_program_is_advised() {
     let Some(advised) = advised("a_program_is_advised") else { return };
     let _alone = alone();
-    let args = ["advise", "--json", "--budget=20s", "--goal", advised.goal];
+    let args = ["advise", "--json", "--budget=60s", "--goal", advised.goal];
     let run = |more: &[&str]| output(&[&args[..], more].concat());
     let failed = run(&["--", "false"]);
     assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stdout));

@@ -43,12 +43,6 @@ fn pair(base: &RunSet, other: &RunSet, metric: &str) -> Option<Pair> {
     })
 }
 
-/// The mean of a metric over the runs of a set; `None` if none of them has it.
-pub fn metric_mean(set: &RunSet, metric: &str) -> Option<f64> {
-    let means = means(set, metric);
-    (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
-}
-
 /// The mean over the CPUs in each run that has the metric.
 fn means(set: &RunSet, metric: &str) -> Vec<f64> {
     let mean = |values: Vec<f64>| {
