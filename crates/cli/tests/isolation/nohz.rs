@@ -141,6 +141,10 @@ fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     first.clone()
 }
 
+/// How often an observation is repeated in which the host kept the guest's CPU for longer than the timer's period:
+/// the kernel forwards the timer then, and expiries that did not happen cannot be named.
+const OBSERVATIONS: usize = 4;
+
 /// Check that a timer of another program that was armed on that CPU is named, with the program, once
 /// the tick has stopped, and that the causes of all timer interrupts add up.
 #[test]
@@ -148,7 +152,22 @@ fn what_remains_is_named() {
     let Some(cpu) = nohz_full("what_remains_is_named") else { return };
     let _alone = alone();
     let thread = arm_timer(cpu.parse().unwrap());
-    let args = ["nohz", "test", "-a", &cpu, "--fifo", "0", "--observe", "3", "--json"];
+    let mut found = Vec::new();
+    for _ in 0..OBSERVATIONS {
+        let expired = expiries(&cpu, thread);
+        // Five seconds, in steps of 500 ms.
+        assert!(expired <= 11, "{expired}");
+        if expired >= 9 {
+            return;
+        }
+        found.push((expired, posix_timers()));
+    }
+    panic!("not all expiries are named: {found:?}");
+}
+
+/// How often a timer interrupt of `nohz test` was due to the timer of that thread.
+fn expiries(cpu: &str, thread: i32) -> u64 {
+    let args = ["nohz", "test", "-a", cpu, "--fifo", "0", "--observe", "3", "--json"];
     let told = output(&args);
     assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
     let remaining = &json(&told.stdout)["summary"]["remaining"];
@@ -160,13 +179,10 @@ fn what_remains_is_named() {
     };
     let has_timer =
         |cause: &&Value| cause["timers"].as_array().unwrap().iter().any(is_timer);
-    let expired: u64 = causes.iter().filter(has_timer).map(count).sum();
-    // Five seconds, in steps of 500 ms.
-    let place = posix_timers();
-    assert!((9..=11).contains(&expired), "now on {place:?}: {remaining}");
     let explained: u64 = causes.iter().map(count).sum();
     let unexplained = remaining["unexplained"].as_u64().unwrap();
     assert_eq!(remaining["count"], explained + unexplained, "{remaining}");
+    causes.iter().filter(has_timer).map(count).sum()
 }
 
 /// The lines of `/proc/timer_list` with a timer of a program, each with that of its CPU.

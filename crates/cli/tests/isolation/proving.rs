@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use serde_json::Value;
 
 use crate::kills::wait_for;
-use crate::{IN_GUEST, alone, cpu, output, text, tool};
+use crate::{alone, cpu, output, text, tool};
 
 /// The goals whose rules have settings for most machines.
 const GOALS: [&str; 5] = ["benchmark", "idle", "hpc", "latency", "realtime"];
@@ -45,10 +45,6 @@ fn setting(item: &Value) -> Option<(PathBuf, String)> {
 /// The goal with the fewest settings, so that a short budget is enough for one; `None`, with the reason printed, if
 /// no setting is advised that can be tried.
 fn advised(test: &str) -> Option<Advised> {
-    if Path::new(IN_GUEST).exists() {
-        println!("skipped: {test}: it takes minutes in a guest");
-        return None;
-    }
     cpu(test)?;
     let of = |goal: &'static str| {
         let found = output(&["advise", "--no-measure", "--json", "--goal", goal]);
