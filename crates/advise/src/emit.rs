@@ -2,7 +2,7 @@
 //!
 //! From advised changes to texts: nothing is read or written here. Each format has the settings that its
 //! consumer can apply; what it cannot express is listed in its files and in the result. A manifest beside them
-//! has what was chosen, for [`crate::verify`]. What makes a setting last is known to [`crate::lasting`].
+//! has what was chosen, for [`crate::verify()`]. What makes a setting last is known to [`crate::lasting()`].
 
 mod ansible;
 mod grub;

@@ -141,7 +141,7 @@ fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     first.clone()
 }
 
-/// How often an observation is repeated in which the host kept the guest's CPU for longer than the timer's period:
+/// How often an observation is repeated in which the host used the guest's CPU for longer than the timer's period:
 /// the kernel forwards the timer then, and expiries that did not happen cannot be named.
 const OBSERVATIONS: usize = 4;
 
