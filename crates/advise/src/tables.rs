@@ -4,41 +4,35 @@ use std::sync::OnceLock;
 
 use crate::rule::Table;
 
-/// The tables, in the order of the documentation, by the name of their file.
-const TEXTS: [(&str, &str); 9] = [
-    ("tick", include_str!("../rules/tick.toml")),
-    ("isolation", include_str!("../rules/isolation.toml")),
-    ("scheduler", include_str!("../rules/scheduler.toml")),
-    ("interrupts", include_str!("../rules/interrupts.toml")),
-    ("kernel-work", include_str!("../rules/kernel-work.toml")),
-    ("power", include_str!("../rules/power.toml")),
-    ("memory", include_str!("../rules/memory.toml")),
-    ("virtualization", include_str!("../rules/virtualization.toml")),
-    ("containers", include_str!("../rules/containers.toml")),
-];
+/// The tables as `build.rs` has read them, in the order of the documentation.
+const TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/tables.json"));
 
-/// All tables. A test reads each of them, so that none is left out here because it cannot be read.
+/// All tables. A test reads them, so that none is left out here because it cannot be read.
 pub fn tables() -> &'static [Table] {
     static TABLES: OnceLock<Vec<Table>> = OnceLock::new();
-    TABLES.get_or_init(|| {
-        TEXTS.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect()
-    })
+    TABLES.get_or_init(|| serde_json::from_str(TEXT).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
-    /// Check that each table can be read, and names no rule twice.
+    /// Check that each table can be read, that each file in the folder is one of them, and that no rule is named
+    /// twice.
     #[test]
     fn all_are_read() {
-        let mut names = Vec::new();
-        for (file, text) in TEXTS {
-            let table: Result<Table, _> = toml::from_str(text);
-            let table = table.unwrap_or_else(|error| panic!("{file}: {error}"));
-            names.extend(table.rules.into_iter().map(|rule| rule.name));
-        }
-        assert_eq!(tables().len(), TEXTS.len());
+        let read: Vec<Table> =
+            serde_json::from_str(TEXT).unwrap_or_else(|why| panic!("{why}"));
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+        let files = fs::read_dir(folder).unwrap().flatten();
+        let files =
+            files.filter(|file| file.path().extension().is_some_and(|it| it == "toml"));
+        assert_eq!((tables().len(), read.len()), (files.count(), tables().len()));
+        let rules = read.into_iter().flat_map(|table| table.rules);
+        let mut names: Vec<String> = rules.map(|rule| rule.name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
