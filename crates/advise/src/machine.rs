@@ -6,7 +6,7 @@ mod named;
 
 use std::collections::BTreeMap;
 
-use facts::{Facts, Parameter, Why};
+use facts::{Facts, Why};
 use recording::{Code, Doubt};
 use serde_json::Value;
 use units::CpuSet;
@@ -35,10 +35,11 @@ impl<'a> Machine<'a> {
     /// A machine with these facts, with the noise that was measured there, if any. Advice is about these CPUs:
     /// `None` for those that are isolated, or else all but the first core.
     pub fn new(facts: &'a Facts, losses: Option<Losses>, cpus: Option<CpuSet>) -> Self {
-        let entries = facts.page().entries().to_vec();
-        let page = entries
-            .into_iter()
-            .map(|entry| (entry.key, entry.value.map_err(|unknown| unknown.code)));
+        let page = facts.page();
+        let page = page.entries().iter().map(|entry| {
+            let value = entry.value.as_ref().map_err(|unknown| unknown.code);
+            (entry.key, value.cloned())
+        });
         Self {
             facts,
             page: page.collect(),
@@ -144,19 +145,13 @@ impl<'a> Machine<'a> {
         value.map_or(Answer::Unknown, |value| Answer::Is(value.clone()))
     }
 
+    /// The last one of several counts.
     fn parameter(&self, name: &str) -> Answer {
-        let Some(given) = self.facts.boot.parameters.get() else {
-            return Answer::Unknown;
-        };
-        let is_it = |text: &&String| {
-            let name_of = |text: &str| text.split('=').next().unwrap_or(text).to_owned();
-            Parameter { name: name_of(text), value: None }.is(name)
-        };
-        // The last one of several counts.
-        let Some(given) = given.iter().rfind(is_it) else { return Answer::Absent };
-        match given.split_once('=').map_or("", |(_, value)| value) {
-            "..." => Answer::Exists,
-            value => Answer::Is(value.trim_matches('"').to_owned()),
+        let Some(given) = self.facts.boot.given(name) else { return Answer::Unknown };
+        match given.last() {
+            None => Answer::Absent,
+            Some(&"...") => Answer::Exists,
+            Some(value) => Answer::Is((*value).to_owned()),
         }
     }
 

@@ -105,15 +105,8 @@ impl Check<'_> {
     }
 
     /// The values of the given parameters of that name.
-    fn given(&self, name: &str) -> Option<Vec<String>> {
-        let given = self.machine.facts().boot.parameters.get()?;
-        let plain = |text: &str| text.replace('-', "_");
-        let values = given.iter().filter_map(|text| {
-            let text = text.trim_matches('"');
-            let (of, value) = text.split_once('=').unwrap_or((text, ""));
-            (plain(of) == plain(name)).then(|| value.trim_matches('"').to_owned())
-        });
-        Some(values.collect())
+    fn given(&self, name: &str) -> Option<Vec<&str>> {
+        self.machine.facts().boot.given(name)
     }
 
     fn parameter(&self, parameter: &str) -> State {
@@ -126,8 +119,8 @@ impl Check<'_> {
             Some(_) if given.iter().any(|now| same_parameter(now, wanted, online)) => {
                 self.without_effect(name).unwrap_or(State::InForce)
             }
-            Some(now) if now == "..." => unknown("its value is not recorded"),
-            last => self.after_boot(last.cloned()),
+            Some(&"...") => unknown("its value is not recorded"),
+            last => self.after_boot(last.map(|now| (*now).to_owned())),
         }
     }
 
@@ -145,7 +138,7 @@ impl Check<'_> {
             None => unknown("the boot parameters are not known"),
             Some(given) => match given.last() {
                 None => State::InForce,
-                Some(now) => self.after_boot(Some(now.clone())),
+                Some(now) => self.after_boot(Some((*now).to_owned())),
             },
         }
     }

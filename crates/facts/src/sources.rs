@@ -103,9 +103,7 @@ impl<'a> Sources<'a> {
 
     /// A file with a mask of CPUs.
     pub(crate) fn mask(&self, path: &str) -> Result<CpuSet, Unknown> {
-        let text = self.root.text(path)?;
-        let garbage = |_| Unknown::garbage(path, 1, &text, "a mask of CPUs");
-        CpuSet::from_mask(&text).map_err(garbage)
+        self.root.mask(path)
     }
 }
 

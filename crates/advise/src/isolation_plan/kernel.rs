@@ -69,12 +69,7 @@ impl<'a> Kernel<'a> {
 
     /// The value of a boot parameter of the running kernel; the last one of several counts.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        let all = self.facts.boot.parameters.get()?;
-        let value = |text: &'a String| match text.split_once('=') {
-            Some((own, value)) => (own.replace('-', "_") == name).then_some(value),
-            None => (text.replace('-', "_") == name).then_some(""),
-        };
-        all.iter().rev().find_map(value).map(|value| value.trim_matches('"'))
+        self.facts.boot.given(name)?.last().copied()
     }
 
     /// A mask of CPUs that files of this machine accept.

@@ -55,6 +55,19 @@ impl Boot {
     }
 }
 
+impl Boot {
+    /// The values of the parameters of that name, spelt with `-` or `_`, in their order; empty of flags, and `...` if
+    /// they are not shown. `None` if the parameters are not known.
+    pub fn given(&self, name: &str) -> Option<Vec<&str>> {
+        let values = self.parameters.get()?.iter().filter_map(|text| {
+            let text = text.trim_matches('"');
+            let (own, value) = text.split_once('=').unwrap_or((text, ""));
+            command_line::same_name(own, name).then(|| value.trim_matches('"'))
+        });
+        Some(values.collect())
+    }
+}
+
 fn changed_with(sources: &Sources) -> Fact<String> {
     for (tool, file) in TOOLS {
         match sources.root.exists(file) {

@@ -290,10 +290,7 @@ pub(crate) fn cpus_of_node(root: &Root, number: u32) -> Result<CpuSet, Unknown> 
     match root.parsed(&list, "a list of CPUs") {
         // Before 2.6.26, only the mask exists.
         Err(unknown) if unknown.code == Why::Absent => {
-            let mask = format!("{NODES}/node{number}/cpumap");
-            let text = root.text(&mask)?;
-            let garbage = |_| Unknown::garbage(&mask, 1, &text, "a mask of CPUs");
-            CpuSet::from_mask(&text).map_err(garbage)
+            root.mask(&format!("{NODES}/node{number}/cpumap"))
         }
         read => read,
     }

@@ -99,24 +99,21 @@ fn options(sources: &Sources) -> Result<BTreeMap<String, String>, Unknown> {
     Ok(OPTIONS.iter().map(value).collect())
 }
 
-/// A service that runs has processes. Its file is read, not its folder listed, so that recorded trees have it.
+/// A service that runs has a cgroup with processes. Files are read, so that recorded trees have them.
 fn services(sources: &Sources) -> Fact<Vec<String>> {
-    for slice in SLICES {
-        let has_processes = |name: &&&str| {
-            let file = format!("{slice}/{name}.service/cgroup.procs");
-            sources.root.text(&file).is_ok()
-        };
-        let running: Vec<String> = SERVICES
-            .iter()
-            .filter(has_processes)
-            .map(|name| (*name).to_owned())
-            .collect();
-        if !running.is_empty() || sources.root.list(slice).is_ok() {
-            return Fact::known(running, slice);
-        }
-    }
-    let text = "systemd has no cgroups of services here";
-    Fact::unknown(Unknown::new(Why::NotApplicable, text), SLICES[0])
+    let Some(slice) = SLICES.into_iter().find(|slice| sources.root.list(slice).is_ok())
+    else {
+        let text = "systemd has no cgroups of services here";
+        return Fact::unknown(Unknown::new(Why::NotApplicable, text), SLICES[0]);
+    };
+    let runs = |name: &&&str| {
+        let file = format!("{slice}/{name}.service/cgroup.procs");
+        sources.root.text(&file).is_ok()
+    };
+    Fact::known(
+        SERVICES.iter().filter(runs).map(|name| (*name).to_owned()).collect(),
+        slice,
+    )
 }
 
 #[cfg(test)]

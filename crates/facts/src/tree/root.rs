@@ -16,6 +16,7 @@ use std::str::FromStr;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use units::CpuSet;
 
 use crate::error::{Error, Kind};
 use crate::fact::{Unknown, Why};
@@ -150,6 +151,13 @@ impl Root {
         let text = self.text(path)?;
         let garbage = |_| Unknown::garbage(path, 1, &text, expected);
         text.trim().parse().map_err(garbage)
+    }
+
+    /// A file with a mask of CPUs.
+    pub(crate) fn mask(&self, path: &str) -> Result<CpuSet, Unknown> {
+        let text = self.text(path)?;
+        let garbage = |_| Unknown::garbage(path, 1, &text, "a mask of CPUs");
+        CpuSet::from_mask(&text).map_err(garbage)
     }
 
     /// The only line of a file, without leading and trailing white space.
