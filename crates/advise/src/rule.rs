@@ -154,6 +154,29 @@ pub enum Importance {
     Minor,
 }
 
+impl Importance {
+    /// All of them, from the greatest.
+    pub const ALL: [Self; 3] = [Self::Important, Self::Useful, Self::Minor];
+
+    /// Its name, as in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Important => "important",
+            Self::Useful => "useful",
+            Self::Minor => "minor",
+        }
+    }
+}
+
+impl FromStr for Importance {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let importance = Self::ALL.into_iter().find(|one| one.name() == name);
+        importance.ok_or_else(|| format!("unknown importance '{name}'"))
+    }
+}
+
 /// How the effect of a change can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

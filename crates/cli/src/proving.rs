@@ -165,14 +165,15 @@ impl Prover {
     ) -> Result<(Advice, Outcome), Failure> {
         let cpus = measured_cpus(machine)?;
         if self.forwarding.is_interrupted() {
-            let none = ProofOutcome::NotProven(Barrier::Interrupted);
-            let outcomes = vec![none; advice.items.len()];
-            let outcome = self.outcome(doubts);
-            return Ok((advice.with_proofs(outcomes, SMALLEST), outcome));
+            return Ok(self.unproven(advice, doubts));
         }
-        let Sorted { mut outcomes, candidates, cases } = Sorted::of(&advice, machine);
+        let mut sorted = Sorted::of(&advice, machine, |item| {
+            let method = Method::of(advice.goal, item.rule.acts_on);
+            (method, way(item, method, machine))
+        });
         let mut guests = Guests::new(self.guest_kernel.take(), machine, &cpus);
         let (clock, output) = (self.clock, self.output);
+        let cases = std::mem::take(&mut sorted.cases);
         let has_guests =
             !cases.is_empty() && guests.find(clock, &mut self.forwarding, output);
         let reserved = match has_guests {
@@ -182,24 +183,43 @@ impl Prover {
             }
             false => Nanos::ZERO,
         };
-        let mut trials = Trials {
-            program: None,
-            cpus: &cpus,
-            clock,
-            reserved,
-            output,
-            doubts: Vec::new(),
-        };
-        for (place, outcome) in trials.run(&candidates, &mut self.forwarding) {
-            outcomes[place] = outcome;
-        }
-        doubts.append(&mut trials.doubts);
+        let trials = Trials { reserved, ..self.trials(&cpus) };
+        sorted.try_settings(trials, &mut self.forwarding, doubts);
         for case in cases {
-            outcomes[case.place] =
+            sorted.outcomes[case.place] =
                 guests.try_case(&case, clock, &mut self.forwarding, output);
         }
+        Ok(self.finish(advice, sorted.outcomes, doubts))
+    }
+
+    /// Trials that have the whole budget, of what fits each setting.
+    fn trials<'a>(&self, cpus: &'a CpuSet) -> Trials<'a> {
+        Trials {
+            program: None,
+            cpus,
+            clock: self.clock,
+            reserved: Nanos::ZERO,
+            output: self.output,
+            doubts: Vec::new(),
+        }
+    }
+
+    /// The advice if a signal came before anything was tried: no setting is changed any more.
+    fn unproven(self, advice: Advice, doubts: &mut Vec<Doubt>) -> (Advice, Outcome) {
+        let none = ProofOutcome::NotProven(Barrier::Interrupted);
+        let outcomes = vec![none; advice.items.len()];
+        self.finish(advice, outcomes, doubts)
+    }
+
+    /// The advice after the proof.
+    fn finish(
+        mut self,
+        advice: Advice,
+        outcomes: Vec<ProofOutcome>,
+        doubts: &mut Vec<Doubt>,
+    ) -> (Advice, Outcome) {
         let outcome = self.outcome(doubts);
-        Ok((advice.with_proofs(outcomes, SMALLEST), outcome))
+        (advice.with_proofs(outcomes, SMALLEST), outcome)
     }
 
     fn outcome(&mut self, doubts: &mut Vec<Doubt>) -> Outcome {
@@ -222,13 +242,18 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn of(advice: &Advice, machine: &Machine<'_>) -> Self {
+    /// By this method and way of each item.
+    fn of(
+        advice: &Advice,
+        machine: &Machine<'_>,
+        way: impl Fn(&AdviceItem) -> (Method, Way),
+    ) -> Self {
         let mut sorted =
             Self { outcomes: Vec::new(), candidates: Vec::new(), cases: Vec::new() };
         for (place, item) in advice.items.iter().enumerate() {
-            let method = Method::of(advice.goal, item.rule.acts_on);
             let rule = item.rule.name;
-            let barrier = match way(item, method, machine) {
+            let (method, way) = way(item);
+            let barrier = match way {
                 Way::Setting(setting) => {
                     match settings::variant(setting, machine.facts()) {
                         Ok(variant) => {
@@ -248,6 +273,19 @@ impl Sorted {
             sorted.outcomes.push(ProofOutcome::NotProven(barrier));
         }
         sorted
+    }
+
+    /// Tries the settings, and stores what was shown of each.
+    fn try_settings(
+        &mut self,
+        mut trials: Trials<'_>,
+        forwarding: &mut Forwarding,
+        doubts: &mut Vec<Doubt>,
+    ) {
+        for (place, outcome) in trials.run(&self.candidates, forwarding) {
+            self.outcomes[place] = outcome;
+        }
+        doubts.append(&mut trials.doubts);
     }
 }
 

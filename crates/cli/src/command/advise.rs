@@ -12,7 +12,7 @@ use ::advise::{Advice, Goal, Importance, Losses, Machine};
 use ::facts::{Facts, Root, Why};
 use ::report::AdvisedMachine;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use recording::{CheckSpec, Doubt, Recording, Spec};
+use recording::{Doubt, Recording};
 use session::{Plan, Threads, Trace};
 use summary::Summary;
 use units::{CpuSet, Nanos};
@@ -20,6 +20,7 @@ use units::{CpuSet, Nanos};
 use crate::args::{Output, ReportFiles, cpu_list};
 use crate::command::advise::emitting::EmitOptions;
 use crate::command::advise::isolation::IsolationArgs;
+use crate::command::check::spec;
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::measure;
@@ -61,8 +62,8 @@ pub(crate) struct AdviseArgs {
     #[arg(long, group = "machine")]
     no_measure: bool,
     /// Exit code 1 if a rule of at least this importance holds.
-    #[arg(long, value_name = "IMPORTANCE")]
-    fail_on: Option<ImportanceName>,
+    #[arg(long, value_name = "IMPORTANCE", value_parser = importances())]
+    fail_on: Option<Importance>,
     #[command(flatten)]
     isolation: IsolationArgs,
     #[command(flatten)]
@@ -90,21 +91,10 @@ fn goals() -> impl TypedValueParser<Value = Goal> {
     PossibleValuesParser::new(Goal::ALL.map(value)).try_map(|name| name.parse())
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ImportanceName {
-    Important,
-    Useful,
-    Minor,
-}
-
-impl ImportanceName {
-    fn importance(self) -> Importance {
-        match self {
-            Self::Important => Importance::Important,
-            Self::Useful => Importance::Useful,
-            Self::Minor => Importance::Minor,
-        }
-    }
+/// The importances, as on the command line.
+fn importances() -> impl TypedValueParser<Value = Importance> {
+    let names = Importance::ALL.map(Importance::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// What advice is based on.
@@ -151,9 +141,8 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let (taken, tool) = (Recording::moment(), Recording::TOOL);
     let json = || ::report::advice_json(&advised, &taken, tool);
     show(output, &files, json, || ::report::advice_document(&advised), none)?;
-    let limit = args.fail_on.map(ImportanceName::importance);
     let fails = |limit| advice.items.iter().any(|item| item.rule.importance <= limit);
-    Ok(if limit.is_some_and(fails) { Outcome::Exceeded } else { outcome })
+    Ok(if args.fail_on.is_some_and(fails) { Outcome::Exceeded } else { outcome })
 }
 
 /// What is known of the machine, and assumed.
@@ -241,16 +230,7 @@ fn configuration(args: &AdviseArgs, file: &std::path::Path) -> Result<Root, Fail
 
 /// A short check of this machine.
 fn check(output: Output) -> Result<Measured, Failure> {
-    let spec = |cpus: CpuSet, facts: &Facts| {
-        let watched = isolate::choose_online(None, facts);
-        Spec::Check(CheckSpec {
-            rest_cpus: watched.unwrap_or_else(|_| cpus.clone()),
-            cpus,
-            idle_ns: IDLE,
-            noise_ns: BUSY,
-        })
-    };
-    let plan = Plan::choose(None, spec)?;
+    let plan = Plan::choose(None, |cpus, facts| spec(None, cpus, facts, [IDLE, BUSY]))?;
     let trace = Trace::Events { source: None, threads: Threads::Others, stores: false };
     measure(Plan { trace, ..plan }, output)
 }

@@ -40,8 +40,9 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let prometheus = prometheus.map(|file| Destination::new("--prometheus", file));
     let files = args.place.saved.files();
     let output = output.beside(files.iter().copied().chain(prometheus))?;
-    let cpus = args.place.cpus.as_ref();
-    let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
+    let asked = args.place.cpus.as_ref();
+    let times = [args.rest, args.duration];
+    let plan = Plan::choose(asked, |cpus, facts| spec(asked, cpus, facts, times))?;
     let (access, trace) = (args.claiming.access(), args.source.trace(false));
     let plan = Plan { access, trace, ..plan };
     let measured = measuring::measure(plan, output)?;
@@ -54,13 +55,15 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     Ok(measuring::judge(outcome, &measured, &args.limits.of_noise()))
 }
 
-/// Timer interrupts are counted on all online CPUs by default.
-fn spec(args: &CheckArgs, cpus: CpuSet, facts: &Facts) -> Spec {
-    let watched = isolate::choose_online(args.place.cpus.as_ref(), facts);
-    Spec::Check(CheckSpec {
-        rest_cpus: watched.unwrap_or_else(|_| cpus.clone()),
-        cpus,
-        idle_ns: args.rest,
-        noise_ns: args.duration,
-    })
+/// A check of these CPUs, for so long without and with load. Timer interrupts are counted on all online CPUs unless
+/// others are asked for.
+pub(crate) fn spec(
+    asked: Option<&CpuSet>,
+    cpus: CpuSet,
+    facts: &Facts,
+    [idle_ns, noise_ns]: [Nanos; 2],
+) -> Spec {
+    let watched = isolate::choose_online(asked, facts);
+    let rest_cpus = watched.unwrap_or_else(|_| cpus.clone());
+    Spec::Check(CheckSpec { rest_cpus, cpus, idle_ns, noise_ns })
 }

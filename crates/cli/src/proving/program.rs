@@ -4,14 +4,14 @@
 use std::ffi::OsString;
 use std::time::Instant;
 
-use ::advise::{Advice, Barrier, Machine, Method, ProofOutcome};
+use ::advise::{Advice, AdviceItem, Barrier, Machine, Method};
 use recording::Doubt;
 use summary::{MainMetric, RunSet};
 use units::{CpuSet, Nanos};
 
 use crate::outcome::{Failure, Outcome};
-use crate::proving::settings::{Candidate, MeasuredProgram, Trials};
-use crate::proving::{Prover, SMALLEST, Way, measured_cpus, plan, settings, way};
+use crate::proving::settings::{MeasuredProgram, Trials};
+use crate::proving::{Prover, Sorted, Way, measured_cpus, plan, way};
 use crate::repeating::measurement::Measurement;
 use crate::repeating::{Repeated, Variant, repeat_with};
 
@@ -107,51 +107,36 @@ impl Prover {
         doubts: &mut Vec<Doubt>,
     ) -> Result<(Advice, Outcome), Failure> {
         let cpus = measured_cpus(machine)?;
-        let (mut outcomes, mut candidates) = (Vec::new(), Vec::new());
-        for (place, item) in advice.items.iter().enumerate() {
-            let barrier = match way(item, Method::Program, machine) {
-                Way::Setting(setting)
-                    if setting.name == PARTITION && !repetition.has_cpus =>
-                {
-                    Barrier::Refused(
-                        "the program has no CPUs of its own; hint: -c".to_owned(),
-                    )
-                }
-                Way::Setting(setting) => {
-                    match settings::variant(setting, machine.facts()) {
-                        Ok(variant) => {
-                            let (rule, method) = (item.rule.name, Method::Program);
-                            candidates.push(Candidate { place, rule, method, variant });
-                            Barrier::Interrupted
-                        }
-                        Err(why) => Barrier::Refused(why.to_string()),
-                    }
-                }
-                Way::Guest(_) => {
-                    Barrier::NoGuest("the program runs on this machine".to_owned())
-                }
-                Way::Not(why) => why,
-            };
-            outcomes.push(ProofOutcome::NotProven(barrier));
+        if self.forwarding.is_interrupted() {
+            return Ok(self.unproven(advice, doubts));
         }
-        let mut trials = Trials {
+        let mut sorted = Sorted::of(&advice, machine, |item| {
+            (Method::Program, way_with(repetition, item, machine))
+        });
+        let trials = Trials {
             program: Some(MeasuredProgram {
                 measurement: &repetition.measurement,
                 time: repetition.time,
                 ignores_failures: self.ignores_failures,
                 shows_output: self.shows_output,
             }),
-            cpus: &cpus,
-            clock: self.clock,
-            reserved: Nanos::ZERO,
-            output: self.output,
-            doubts: Vec::new(),
+            ..self.trials(&cpus)
         };
-        for (place, outcome) in trials.run(&candidates, &mut self.forwarding) {
-            outcomes[place] = outcome;
+        sorted.try_settings(trials, &mut self.forwarding, doubts);
+        Ok(self.finish(advice, sorted.outcomes, doubts))
+    }
+}
+
+/// How an item is tried with a program.
+fn way_with(repetition: &Repetition, item: &AdviceItem, machine: &Machine<'_>) -> Way {
+    match way(item, Method::Program, machine) {
+        Way::Setting(setting) if setting.name == PARTITION && !repetition.has_cpus => {
+            let why = "the program has no CPUs of its own; hint: -c";
+            Way::Not(Barrier::Refused(why.to_owned()))
         }
-        doubts.append(&mut trials.doubts);
-        let outcome = self.outcome(doubts);
-        Ok((advice.with_proofs(outcomes, SMALLEST), outcome))
+        Way::Guest(_) => {
+            Way::Not(Barrier::NoGuest("the program runs on this machine".to_owned()))
+        }
+        other @ (Way::Setting(_) | Way::Not(_)) => other,
     }
 }
