@@ -156,7 +156,7 @@ impl Advice {
         let version = machine.version();
         let holds_for_kernel = |rule: &Rule| match version {
             Some(version) => rule.kernels.contains(version),
-            None => rule.kernels.to_string() == "all kernels",
+            None => rule.kernels.is_all(),
         };
         let (mut rules, mut items, mut undecided) = (0, Vec::new(), Vec::new());
         for table in tables() {

@@ -71,15 +71,4 @@ impl<'a> Kernel<'a> {
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         self.facts.boot.given(name)?.last().copied()
     }
-
-    /// A mask of CPUs that files of this machine accept.
-    pub(crate) fn mask(&self, cpus: &CpuSet) -> String {
-        let known = [&self.facts.cpus.possible, &self.facts.cpus.online];
-        let last =
-            known.into_iter().filter_map(|fact| fact.get()).flat_map(CpuSet::iter).max();
-        let words = last.map_or(1, |cpu| cpu.index() / 32 + 1);
-        let mask = cpus.to_mask(&vec!["00000000"; words].join(","));
-        let shorter = mask.trim_start_matches(['0', ',']);
-        if shorter.is_empty() { "0".to_owned() } else { shorter.to_owned() }
-    }
 }

@@ -7,6 +7,7 @@ use units::CpuSet;
 
 use crate::isolation_plan::kernel::Kernel;
 use crate::isolation_plan::lines::{NotPossible, PlanLine, State, Subject, When};
+use crate::lasting::mask;
 
 const WATCHED: &str = "kernel.watchdog_cpumask";
 const MIGRATION: &str = "kernel.timer_migration";
@@ -75,7 +76,7 @@ impl Kernel<'_> {
 
     fn irqs(&self) -> Option<PlanLine> {
         let commands = vec![
-            format!("echo {} > /proc/irq/default_smp_affinity", self.mask(&self.rest)),
+            format!("echo {} > /proc/irq/default_smp_affinity", mask(&self.rest)),
             format!(
                 "for f in /proc/irq/*/smp_affinity_list; do echo {} > $f; done 2> /dev/null",
                 self.rest
@@ -112,7 +113,7 @@ impl Kernel<'_> {
         let follows = self.can_partition() && self.since(6, 8);
         (self.since(4, 10) && !follows).then(|| {
             let file = "/sys/devices/virtual/workqueue/cpumask";
-            let commands = vec![format!("echo {} > {file}", self.mask(&self.rest))];
+            let commands = vec![format!("echo {} > {file}", mask(&self.rest))];
             let reason = "keeps unbound workqueues on the other CPUs";
             let by_boot = self.boot_moves_workqueues() || self.since(6, 6);
             let when = if by_boot { When::Instead } else { When::AfterBoot };

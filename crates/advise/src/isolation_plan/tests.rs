@@ -479,7 +479,7 @@ fn masks() {
         page["cpus"]["possible"] = json!(online);
         let facts = facts(page);
         let kernel = Kernel::new(&facts, cpus("3"), cpus(rest));
-        assert_eq!(kernel.mask(&kernel.rest), expected);
+        assert_eq!(crate::lasting::mask(&kernel.rest), expected);
     }
 }
 

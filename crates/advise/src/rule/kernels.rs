@@ -35,6 +35,11 @@ impl Kernels {
             && self.last.is_none_or(is_not_after)
     }
 
+    /// Whether it has all versions.
+    pub(crate) fn is_all(&self) -> bool {
+        self.first.is_none() && self.last.is_none()
+    }
+
     /// The newest version of the range, or if it has no end, the oldest one.
     pub fn some_version(&self) -> Version {
         let last =

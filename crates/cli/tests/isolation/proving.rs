@@ -13,7 +13,7 @@ use crate::{alone, cpu, output, text, tool};
 /// The goals whose rules have settings for most machines.
 const GOALS: [&str; 5] = ["benchmark", "idle", "hpc", "latency", "realtime"];
 /// A user without privileges.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
 /// A goal, and the settings that are advised for it: their names, files, and current values.
 struct Advised {
@@ -160,7 +160,7 @@ fn privileges_are_needed() {
     let mut tool = tool(&["advise", "--prove"]);
     // SAFETY: takes nothing.
     if unsafe { libc::geteuid() } == 0 {
-        tool.uid(NOBODY);
+        tool.uid(UNPRIVILEGED);
     }
     let output = match tool.stdout(Stdio::piped()).stderr(Stdio::piped()).output() {
         Ok(output) => output,

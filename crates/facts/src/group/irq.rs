@@ -58,11 +58,13 @@ pub struct BoundIrq {
 
 impl Irq {
     pub(crate) fn read(sources: &Sources) -> Self {
-        let fixed = fixed(sources);
+        let text = sources.root.text(Interrupts::FILE);
+        let lines = text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE));
+        let fixed = fixed(sources, &lines);
         let bound = fixed.as_ref().map_err(Clone::clone);
-        let bound = bound.and_then(|numbers| bound_to(sources, numbers));
+        let bound = bound.and_then(|numbers| bound_to(sources, &lines, numbers));
         Self {
-            timer: Fact::of(timer(sources), Interrupts::FILE),
+            timer: Fact::of(timer(&lines), Interrupts::FILE),
             default_affinity: Fact::of(sources.mask(DEFAULT_AFFINITY), DEFAULT_AFFINITY),
             threaded: threaded(sources),
             fixed: Fact::of(fixed, FIXED),
@@ -72,9 +74,11 @@ impl Irq {
     }
 }
 
-fn timer(sources: &Sources) -> Result<String, Unknown> {
-    let text = sources.root.text(Interrupts::FILE)?;
-    let interrupts = Interrupts::parse(&text, Interrupts::FILE)?;
+/// `/proc/interrupts`.
+type Lines = Result<Interrupts, Unknown>;
+
+fn timer(lines: &Lines) -> Result<String, Unknown> {
+    let interrupts = lines.as_ref().map_err(Clone::clone)?;
     let timers = interrupts.lines().iter().filter(|line| line.timer);
     let names: Vec<String> = timers
         .map(|line| format!("{} {}", line.label, line.name).trim().to_owned())
@@ -88,15 +92,14 @@ fn timer(sources: &Sources) -> Result<String, Unknown> {
 
 /// The interrupts whose affinity cannot be changed. That there is none is known only if the kernel
 /// sets the permissions for sure.
-fn fixed(sources: &Sources) -> Result<Vec<u32>, Unknown> {
+fn fixed(sources: &Sources, lines: &Lines) -> Result<Vec<u32>, Unknown> {
     let mounts = Mounts::read(sources.root);
     let is_protected = |mount: &Mount| mount.directory == IRQS && mount.has("ro");
     if mounts.is_ok_and(|mounts| mounts.of_kind("proc").any(is_protected)) {
         let text = format!("{IRQS} is mounted read-only (a container)");
         return Err(Unknown::new(Why::NotApplicable, text));
     }
-    let text = sources.root.text(Interrupts::FILE)?;
-    let interrupts = Interrupts::parse(&text, Interrupts::FILE)?;
+    let interrupts = lines.as_ref().map_err(Clone::clone)?;
     let numbers = interrupts.lines().iter().filter_map(|line| line.label.parse().ok());
     let mut fixed = Vec::new();
     for number in numbers {
@@ -113,9 +116,12 @@ fn fixed(sources: &Sources) -> Result<Vec<u32>, Unknown> {
 
 /// The fixed interrupts that only some of the online CPUs get: the others are per-CPU ones. The CPUs that
 /// really get an interrupt are known since 4.13, on most architectures.
-fn bound_to(sources: &Sources, fixed: &[u32]) -> Result<Vec<BoundIrq>, Unknown> {
-    let text = sources.root.text(Interrupts::FILE)?;
-    let interrupts = Interrupts::parse(&text, Interrupts::FILE)?;
+fn bound_to(
+    sources: &Sources,
+    lines: &Lines,
+    fixed: &[u32],
+) -> Result<Vec<BoundIrq>, Unknown> {
+    let interrupts = lines.as_ref().map_err(Clone::clone)?;
     let all = interrupts.cpus();
     let mut bound = Vec::new();
     for &number in fixed {
