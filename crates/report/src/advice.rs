@@ -2,11 +2,9 @@
 //! price, for which kernels, and where that is documented.
 
 mod proof;
+pub(crate) mod reference;
 
-use advise::{
-    Advice, AdviceItem, Change, Effect, Goal, Importance, Kind, Lasting, Rule, Table,
-    lasting,
-};
+use advise::{Advice, AdviceItem, Change, Effect, Goal, Kind, Lasting, lasting};
 use facts::Facts;
 use recording::Doubt;
 use summary::{MainMetric, Summary};
@@ -170,11 +168,6 @@ fn short_item(item: &AdviceItem) -> Item {
 }
 
 fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
-    let importance = match item.rule.importance {
-        Importance::Important => "important",
-        Importance::Useful => "useful",
-        Importance::Minor => "minor",
-    };
     let kind = match item.rule.kind {
         Kind::Mistake => "mistake",
         Kind::Advice => "advice",
@@ -186,7 +179,7 @@ fn full_item(item: &AdviceItem, facts: &Facts) -> Item {
             "{}{} ({}, {}); {}; source: {}",
             Text::name(item.rule.name),
             (!item.also.is_empty()).then(|| format!(", {}", item.also.join(", "))),
-            importance,
+            item.rule.importance.name(),
             kind,
             item.rule.kernels.to_string(),
             item.rule.source,
@@ -284,96 +277,29 @@ fn undecided(advice: &Advice) -> Document {
     Document::section("Not judged, as this is unknown", List::lines(lines))
 }
 
-/// The reference of all rules, by subject, in Markdown.
-pub fn rules_reference() -> String {
-    let tables = advise::tables();
-    let count: usize = tables.iter().map(|table| table.rules.len()).sum();
-    let document = Document::default()
-        .add(Content::Title("Advice".into()))
-        .add(text!(
-            "The {} rules of {}, by subject. Each has the condition under which it holds, with the kernels for which that \
-             is known, what it changes, what becomes better and worse, and where that is documented. This file is \
-             generated from the tables in {}: do not edit it.",
-            count.to_string(),
-            Text::command("noisefloor advise"),
-            Text::command("crates/advise/rules/"),
-        ))
-        .add_all(tables.iter().map(section));
-    crate::markdown::markdown_text(&document)
-}
-
-/// The rules of one subject.
-fn section(table: &Table) -> Document {
-    Document::section(
-        table.subject.as_str(),
-        List::bullets(table.rules.iter().map(reference)),
-    )
-}
-
-/// One rule.
-fn reference(rule: &Rule) -> Item {
-    let goals: Vec<&str> = rule.goals.iter().map(|goal| goal.name()).collect();
-    let goals = if goals.is_empty() { "all".to_owned() } else { goals.join(", ") };
-    let when = rule.when.iter().map(|condition| Text::command(condition.to_string()));
-    Item::new(text!(
-        "{}: {}. {}",
-        Text::command(&*rule.name),
-        planned(&rule.change),
-        &*rule.reason
-    ))
-    .and(text!("Gain: {} Price: {}", &*rule.gain, &*rule.price))
-    .and(text!(
-        "If {}; {}; goals: {}. Source: {}",
-        Text::join(when, " and "),
-        rule.kernels.to_string(),
-        goals,
-        &*rule.source
-    ))
-}
-
-/// A change of a rule, in words.
-fn planned(change: &Change) -> Text {
-    match change {
-        Change::Set { name, to } => {
-            text!("set {} to {}", Text::command(&**name), Text::command(&**to))
-        }
-        Change::Boot { parameter } => text!("boot with {}", Text::command(&**parameter)),
-        Change::Unboot { parameter } => {
-            text!("remove {} from the boot parameters", Text::command(&**parameter))
-        }
-        Change::Build { option, to } => {
-            text!("use a kernel with {}", Text::command(format!("CONFIG_{option}={to}")))
-        }
-        Change::Action { text } => Text::from(text.as_str()),
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use insta::assert_snapshot;
 
     use super::*;
     use crate::example::{self, GUEST};
     use crate::terminal::{full_text, screen_text};
 
-    /// Check that the reference in `docs/` is that of the tables.
-    #[test]
-    fn reference_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/advice.md");
-        let stored = std::fs::read_to_string(path).unwrap();
-        assert!(
-            stored == rules_reference(),
-            "docs/advice.md is out of date; hint: cargo run -- generate advice docs"
-        );
+    /// The report about a machine of which the noise was measured.
+    fn report(render: fn(&Document) -> String) -> String {
+        report_of(render, |advice| advice)
     }
 
-    /// A machine of which the noise was measured, and the size of a report about it.
-    fn report(render: fn(&Document) -> String) -> String {
+    /// The same with other advice.
+    pub(super) fn report_of(
+        render: fn(&Document) -> String,
+        change: impl FnOnce(Advice) -> Advice,
+    ) -> String {
         let recording = example::blamed(example::check(GUEST, 2));
         let summary = Summary::of(&recording);
         let machine =
             advise::Machine::new(&recording.facts, advise::Losses::of(&summary), None);
-        let advice = Advice::of(&machine, Goal::Latency);
+        let advice = change(Advice::of(&machine, Goal::Latency));
         render(&advice_document(&AdvisedMachine {
             facts: &recording.facts,
             summary: Some(&summary),

@@ -45,9 +45,8 @@ mod number;
 mod pictures;
 mod terminal;
 
-pub use advice::{
-    AdvisedMachine, AdvisedProgram, advice_document, goal_in_words, rules_reference,
-};
+pub use advice::reference::rules_reference;
+pub use advice::{AdvisedMachine, AdvisedProgram, advice_document, goal_in_words};
 pub use catalogue::{ArchiveSuite, CachedKernel, catalogue_document, kernels_document};
 pub use cells::ablation::{Ablated, ablation_document, ablation_json};
 pub use cells::cells_document;

@@ -185,14 +185,12 @@ fn method(proven: &Proven) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use advise::{Change, Goal, Importance, Kind, Machine, Method};
+    use advise::{Change, Importance, Kind, Method};
     use insta::assert_snapshot;
-    use summary::Summary;
     use units::Ppm;
 
     use super::*;
-    use crate::advice::{AdvisedMachine, advice_document};
-    use crate::example::{self, GUEST};
+    use crate::advice::tests::report_of;
     use crate::terminal::{full_text, screen_text};
 
     fn proven(kernel: Option<&str>, difference: f64, conclusion: Effect) -> ProofOutcome {
@@ -233,30 +231,21 @@ mod tests {
 
     /// The report about a machine of which one change of each kind was proven.
     fn report(render: fn(&Document) -> String) -> String {
-        let recording = example::blamed(example::check(GUEST, 2));
-        let summary = Summary::of(&recording);
-        let machine = Machine::new(&recording.facts, advise::Losses::of(&summary), None);
-        let mut advice = Advice::of(&machine, Goal::Latency);
-        advice.items = items(&advice.items[0]);
-        let wide = Effect::NoLargerDifference(Some(Ppm::new(3e5)));
-        let outcomes = vec![
-            ProofOutcome::NotProven(Barrier::Budget),
-            proven(None, -231.0, Effect::Better),
-            proven(None, 31.0, Effect::Worse),
-            proven(Some("debian:6.12"), -400.0, Effect::Better),
-            proven(None, -1.0, wide),
-            proven(None, -30.0, Effect::Unclear),
-            proven(None, -1.0, Effect::NoLargerDifference(Some(Ppm::new(2e4)))),
-            ProofOutcome::NotProven(Barrier::NoGuest("no kernel".to_owned())),
-        ];
-        let advice = advice.with_proofs(outcomes, Ppm::new(1e5));
-        render(&advice_document(&AdvisedMachine {
-            facts: &recording.facts,
-            summary: Some(&summary),
-            program: None,
-            advice: &advice,
-            doubts: &machine.doubts(),
-        }))
+        report_of(render, |mut advice| {
+            advice.items = items(&advice.items[0]);
+            let wide = Effect::NoLargerDifference(Some(Ppm::new(3e5)));
+            let outcomes = vec![
+                ProofOutcome::NotProven(Barrier::Budget),
+                proven(None, -231.0, Effect::Better),
+                proven(None, 31.0, Effect::Worse),
+                proven(Some("debian:6.12"), -400.0, Effect::Better),
+                proven(None, -1.0, wide),
+                proven(None, -30.0, Effect::Unclear),
+                proven(None, -1.0, Effect::NoLargerDifference(Some(Ppm::new(2e4)))),
+                ProofOutcome::NotProven(Barrier::NoGuest("no kernel".to_owned())),
+            ];
+            advice.with_proofs(outcomes, Ppm::new(1e5))
+        })
     }
 
     /// Check that one screen has at most 24 lines of 80 columns, with what is not advised.
