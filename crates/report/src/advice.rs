@@ -101,9 +101,7 @@ fn lead(machine: &AdvisedMachine<'_>) -> Text {
     let noise = machine.summary.and_then(Summary::noise);
     let based_on = match noise {
         Some(noise) => {
-            let lost: units::Nanos = noise.cpus.iter().map(|cpu| cpu.noise_ns).sum();
-            let elapsed: units::Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
-            let share = number::known(units::Ppm::of(lost, elapsed));
+            let share = number::known(units::Ppm::of(noise.lost(), noise.elapsed()));
             match machine.advice.measured {
                 true => text!("; its CPUs lost {} of their time", share),
                 false => {

@@ -128,6 +128,16 @@ impl NoiseSummary {
         Self { cpus, source, culprits, own, eventless, steal, firmware }
     }
 
+    /// The run time of all CPUs.
+    pub fn elapsed(&self) -> Nanos {
+        self.cpus.iter().map(|cpu| cpu.elapsed_ns).sum()
+    }
+
+    /// The lost time of all CPUs.
+    pub fn lost(&self) -> Nanos {
+        self.cpus.iter().map(|cpu| cpu.noise_ns).sum()
+    }
+
     /// The CPUs in descending order of loss.
     pub fn by_loss(&self) -> Vec<&CpuNoiseSummary> {
         let mut cpus: Vec<&CpuNoiseSummary> = self.cpus.iter().collect();

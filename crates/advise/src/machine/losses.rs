@@ -60,8 +60,7 @@ impl Losses {
             .iter()
             .map(|cpu| self.of_cpu(cpu, source))
             .sum::<Option<Nanos>>()?;
-        let lost: Nanos = self.noise.cpus.iter().map(|cpu| cpu.noise_ns).sum();
-        let elapsed: Nanos = self.noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let (lost, elapsed) = (self.noise.lost(), self.noise.elapsed());
         let ns = ns.min(lost);
         Some(Taken { ns, lost_ppm: Ppm::of(ns, lost), ppm: Ppm::of(ns, elapsed) })
     }

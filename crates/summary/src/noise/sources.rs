@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 
 use recording::CulpritKind;
-use units::Nanos;
 
 use crate::noise::NoiseSummary;
 use crate::noise::verdict::{Group, LossCategory, TimePart, groups};
@@ -26,7 +25,7 @@ impl NoiseSummary {
     /// traced.
     pub fn sources(&self, most: usize) -> Option<Vec<NoiseSource>> {
         self.own?;
-        let elapsed: Nanos = self.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let elapsed = self.elapsed();
         let part = |ns| TimePart::of(ns, elapsed);
         let (mut others, mut listed): (Vec<Group>, Vec<Group>) =
             groups(&self.culprits, part, |_| None).into_iter().partition(|group| {
@@ -68,7 +67,7 @@ fn source(group: Group) -> NoiseSource {
 #[cfg(test)]
 mod tests {
     use recording::{Thread, ThreadOwner};
-    use units::Span;
+    use units::{Nanos, Span};
 
     use super::*;
     use crate::example;

@@ -160,7 +160,7 @@ pub struct Consequences {
 impl Verdict {
     /// From a summary and its gaps.
     pub(crate) fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
-        let elapsed: Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let elapsed = noise.elapsed();
         let part = |ns| TimePart::of(ns, elapsed);
         let is_traced = cpus.iter().all(|cpu| cpu.blamed.is_some());
         let split = (is_traced && !cpus.is_empty()).then(|| Split::of(noise, part));
@@ -171,7 +171,7 @@ impl Verdict {
             busy: others.and_then(|others| others.ppm).map(|ppm| ppm >= BUSY),
             cpus: noise.cpus.len(),
             elapsed_ns: elapsed,
-            lost: part(noise.cpus.iter().map(|cpu| cpu.noise_ns).sum()),
+            lost: part(noise.lost()),
             split,
             threads,
             consequences: Consequences::of(noise, cpus),
