@@ -31,9 +31,11 @@ const COMMAND: u8 = 0;
 /// The only CPU.
 const FIRST: Cpu = Cpu::new(0);
 const RUN: Nanos = Nanos::from_millis(500);
-/// A train of writes, and the time from one to the next.
+/// A train of writes, and the time from one to the next: not a multiple of a fraction of the tick, so that
+/// trains begin at all distances from it, wherever the first one is. Otherwise each fourth train or none
+/// would have a tick, depending on the build.
 const WRITES: u64 = 2_000;
-const PERIOD: Nanos = Nanos::from_millis(9);
+const PERIOD: Nanos = Nanos::from_micros(9_130);
 /// Longer than a pass of the loop below.
 const THRESHOLD: Nanos = Nanos::from_micros(2);
 
