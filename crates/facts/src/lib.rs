@@ -23,6 +23,7 @@ mod fact;
 mod format;
 mod group;
 mod guest;
+mod must_gather;
 mod near;
 mod parameters;
 mod record;

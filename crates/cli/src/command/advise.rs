@@ -46,7 +46,8 @@ pub(crate) struct AdviseArgs {
     /// Advise the machine of a recording, saved with -o, instead of measuring this one.
     #[arg(long, value_name = "FILE", group = "machine")]
     from: Option<PathBuf>,
-    /// Advise the machine of a directory: of facts --record, or an unpacked report of sos.
+    /// Advise the machine of a directory: of facts --record, an unpacked report of sos, or a
+    /// node of a must-gather.
     #[arg(long, value_name = "DIR", group = "machine")]
     root: Option<PathBuf>,
     /// Advise a kernel by its configuration alone, also if that is compressed with gzip.
@@ -183,7 +184,7 @@ fn basis(
         doubts: Vec::new(),
     };
     if let Some(dir) = &args.root {
-        return Ok(unmeasured(&Root::tree(dir)?));
+        return Ok(unmeasured(&Root::directory(dir)?));
     }
     if let Some(file) = &args.config {
         return Ok(unmeasured(&configuration(args, file)?));

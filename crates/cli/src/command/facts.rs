@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
     let root = match &args.root {
-        Some(dir) => Root::tree(dir)?,
+        Some(dir) => Root::directory(dir)?,
         None => Root::live(),
     };
     if let Some(dir) = &args.record {

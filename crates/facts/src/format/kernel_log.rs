@@ -5,6 +5,8 @@
 //!
 //! Messages that were overwritten by newer ones are missing. Requires root if
 //! `kernel.dmesg_restrict` is 1.
+//!
+//! Reports of support tools have the output of `dmesg(1)` instead, which does not tell who wrote a message.
 
 use crate::fact::{Unknown, Why};
 use crate::format::command_line::{CommandLine, Parameter};
@@ -13,6 +15,16 @@ use crate::tree::root::Root;
 
 /// The file.
 pub(crate) const FILE: &str = "/dev/kmsg";
+
+/// Where reports have the output of `dmesg`: those of sos, and nodes of a must-gather.
+const PRINTED: [&str; 2] = ["/sos_commands/kernel/dmesg", NODE_PRINTED];
+/// Its path in the files of a node.
+pub(crate) const NODE_PRINTED: &str = "/dmesg";
+
+/// The first message of a boot, but for some of the processor's microcode; the release follows.
+const FIRST: &str = "Linux version ";
+/// So many messages can be before it.
+const FIRST_MAX: usize = 10;
 
 /// The beginning of the message that lists parameters that the kernel does not know.
 pub(crate) const UNKNOWN_PARAMETERS: &str = "Unknown kernel command line parameters \"";
@@ -29,6 +41,10 @@ impl KernelLog {
     pub(crate) fn read(root: &Root, release: Option<&Release>) -> Result<Self, Unknown> {
         match root.kernel_log(FILE) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes)),
+            Err(unknown) if !root.is_live() && unknown.code != Why::NeedsRoot => {
+                let mut printed = PRINTED.iter().filter_map(|path| root.text(path).ok());
+                printed.next().map(|text| Self::printed(&text)).ok_or(unknown)
+            }
             Err(_) if release.is_some_and(|release| !release.at_least(3, 5)) => {
                 let text = "kernels before 3.5 do not show their messages in /dev/kmsg";
                 Err(Unknown::new(Why::TooOld, text))
@@ -59,6 +75,15 @@ impl KernelLog {
             }
         }
         Ok(log)
+    }
+
+    /// Parses the output of `dmesg`: `[    0.000000] message`.
+    pub(crate) fn printed(text: &str) -> Self {
+        let messages: Vec<String> =
+            text.lines().map(message).map(str::to_owned).collect();
+        let from_boot =
+            messages.iter().take(FIRST_MAX).any(|message| message.starts_with(FIRST));
+        Self { messages, from_boot }
     }
 
     /// The first message that contains a text.
@@ -93,6 +118,18 @@ impl KernelLog {
     pub(crate) fn from_boot(&self) -> bool {
         self.from_boot
     }
+}
+
+/// The kernel's release in the output of `dmesg`.
+pub(crate) fn printed_release(text: &str) -> Option<&str> {
+    let mut messages = text.lines().take(FIRST_MAX).map(message);
+    messages.find_map(|message| message.strip_prefix(FIRST)?.split_whitespace().next())
+}
+
+/// A line of the output of `dmesg` without its time.
+fn message(line: &str) -> &str {
+    let rest = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    rest.map_or(line, |(_, message)| message)
 }
 
 /// The highest level with facility 0, the kernel.
@@ -135,6 +172,20 @@ mod tests {
         assert_eq!(log.find("a;"), Some("a;b"));
         assert_eq!(log.find("Dynamic Preempt"), None);
         assert_eq!(log.find("SUBSYSTEM"), None);
+    }
+
+    /// Check the output of `dmesg`, with and without its beginning.
+    #[test]
+    fn printed() {
+        let text = "[    0.000000] microcode: updated early\n\
+                    [    0.000000] Linux version 5.14.0-70.el9 (a@b) #1 SMP\n\
+                    [    0.100000] Dynamic Preempt: full\n";
+        let log = KernelLog::printed(text);
+        assert!(log.from_boot());
+        assert_eq!(log.find("Dynamic"), Some("Dynamic Preempt: full"));
+        assert_eq!(printed_release(text), Some("5.14.0-70.el9"));
+        let later = KernelLog::printed("[   99.100000] usb 1-1: new device\n");
+        assert!(!later.from_boot() && later.find("usb").is_some());
     }
 
     /// Check that an overwritten beginning is detected.

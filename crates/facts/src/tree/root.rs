@@ -4,6 +4,9 @@
 //! `DIR/noisefloor-tree.json`, with the reasons for which other files could not be read. Links in a
 //! tree lead only to files in it ([`crate::tree`]). In a tree that was written manually, the
 //! manifest may be missing: then files that are not there did not exist on the machine.
+//!
+//! Of a kernel's configuration, and of a node in a must-gather, only some files are
+//! given: of all others it is unknown whether they existed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,7 +215,12 @@ impl Root {
             Base::Live => fs::symlink_metadata(path).map(drop),
             Base::Tree { tree, .. } => tree.has(path),
             Base::Files(files) if files.contains_key(path) => Ok(()),
-            Base::Files(_) => Err(ErrorKind::NotFound.into()),
+            Base::Files(files) => {
+                return below(files, path)
+                    .next()
+                    .map(|_| true)
+                    .ok_or_else(|| not_given(path));
+            }
         };
         let found = found.map(|()| Vec::new()).map_err(|why| self.reason(path, &why));
         self.cache.borrow_mut().entry(path.to_owned()).or_insert_with(|| found.clone());
@@ -259,7 +267,11 @@ impl Root {
         let names = match &self.base {
             Base::Live => names(path),
             Base::Tree { tree, .. } => tree.list(path),
-            Base::Files(_) => Err(ErrorKind::NotFound.into()),
+            Base::Files(files) => {
+                let names: BTreeSet<&str> = below(files, path).collect();
+                let names = names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+                return if names.is_empty() { Err(not_given(path)) } else { Ok(names) };
+            }
         };
         let mut names = names.map_err(|error| self.reason(path, &error))?;
         names.sort();
@@ -312,9 +324,7 @@ impl Root {
             Base::Live => fs::File::open(path).map(Some),
             Base::Tree { tree, .. } => tree.file(path),
             Base::Files(files) => {
-                let absent =
-                    || Unknown::new(Why::NotRecorded, format!("{path} is not given"));
-                return files.get(path).cloned().ok_or_else(absent);
+                return files.get(path).cloned().ok_or_else(|| not_given(path));
             }
         };
         let file = file.map_err(|error| self.reason(path, &error))?.ok_or_else(|| {
@@ -350,6 +360,21 @@ impl Root {
         };
         Unknown::new(code, text)
     }
+}
+
+/// Why a file is unknown where only some are given.
+fn not_given(path: &str) -> Unknown {
+    Unknown::new(Why::NotRecorded, format!("{path} is not given"))
+}
+
+/// The names in a directory, once for each file below it.
+fn below<'a>(
+    files: &'a BTreeMap<String, Vec<u8>>,
+    folder: &str,
+) -> impl Iterator<Item = &'a str> {
+    let folder = format!("{}/", folder.trim_end_matches('/'));
+    let first = files.range(folder.clone()..);
+    first.map_while(move |(path, _)| path.strip_prefix(&folder)?.split('/').next())
 }
 
 /// Reads all available records.

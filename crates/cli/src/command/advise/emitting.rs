@@ -175,7 +175,7 @@ pub(crate) fn verify(
         Failure::usage(format!("--verify: {file} is no manifest of --emit: {why}"))
     })?;
     let root = match tree {
-        Some(tree) => Root::tree(tree)?,
+        Some(tree) => Root::directory(tree)?,
         None => Root::live(),
     };
     let facts = Facts::read(&root);

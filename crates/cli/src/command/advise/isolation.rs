@@ -59,7 +59,7 @@ pub(crate) fn run(
 /// The device, on this machine or on that of the tree.
 fn near(args: &AdviseArgs, name: &str) -> Result<NearDevice, Failure> {
     let root = match &args.root {
-        Some(dir) => Root::tree(dir)?,
+        Some(dir) => Root::directory(dir)?,
         None => Root::live(),
     };
     let shown = units::printable(name).into_owned();
