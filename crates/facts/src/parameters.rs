@@ -77,7 +77,7 @@ const fn needs(
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     needs("nohz_full", &[Without(&["NO_HZ_FULL"])], "the kernel is built without NO_HZ_FULL"),
-    rule("isolcpus", Flag("nohz"), &[Since(5, 10), Without(&["NO_HZ_FULL"])], WhyInert::Unsupported, "the kernel is built without NO_HZ_FULL and drops the whole parameter, not only its nohz"),
+    rule("isolcpus", Flag("nohz"), &[Since(4, 15), Without(&["NO_HZ_FULL"])], WhyInert::Unsupported, "the kernel is built without NO_HZ_FULL and drops the whole parameter, not only its nohz"),
     needs("isolcpus", &[Since(4, 15), Without(&["CPU_ISOLATION"])], "the kernel is built without CPU_ISOLATION"),
     needs("nohz", &[Without(&["NO_HZ_COMMON", "NO_HZ"])], "the kernel is built without NO_HZ_COMMON: its tick never stops anyway"),
     rule("nohz", NotBool, &[], WhyInert::Refused, "the value is neither on nor off"),
