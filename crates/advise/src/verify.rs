@@ -147,11 +147,21 @@ impl Check<'_> {
     fn after_boot(&self, now: Option<String>) -> State {
         match self.is_booted {
             true => {
-                let by = self.services(|service| service == "tuned");
+                let mut by = self.services(|service| service == "tuned");
+                by.extend(self.booting_hypervisor());
                 State::Differs { now, by }
             }
             false => State::NeedsReboot,
         }
+    }
+
+    /// The hypervisor, if it loads the kernel itself, and so gives the parameters: a boot loader in the guest adds its
+    /// own (`BOOT_IMAGE=` of GRUB and syslinux, `initrd=` of EFI stubs).
+    fn booting_hypervisor(&self) -> Option<String> {
+        let hypervisor = self.machine.facts().virt.hypervisor.get()?.as_deref()?;
+        let is_absent = |name| self.given(name).is_some_and(|given| given.is_empty());
+        let is_direct = ["BOOT_IMAGE", "initrd"].into_iter().all(is_absent);
+        is_direct.then(|| format!("the hypervisor ({hypervisor})"))
     }
 
     fn setting(&self, name: &str, value: &str) -> State {

@@ -121,6 +121,27 @@ fn parameters() {
     assert_eq!(found, [differs("domain,1-3", &[]), differs("poll", &[])]);
 }
 
+/// Check that a hypervisor is named that loads the kernel itself, and not if a boot loader does.
+#[test]
+fn parameters_of_a_hypervisor() {
+    let of = |line: &str| {
+        let items = vec![item("a", boot("skew_tick=1"), None)];
+        let files = [
+            ("/proc/cmdline", line),
+            ("/proc/stat", "btime 2\n"),
+            ("/sys/hypervisor/type", "xen\n"),
+        ];
+        states(Format::Grub, items, &files).remove(0)
+    };
+    let by = |by: &[&str]| {
+        let by = by.iter().map(|&it| it.to_owned()).collect();
+        State::Differs { now: None, by }
+    };
+    assert_eq!(of("quiet\n"), by(&["the hypervisor (Xen)"]));
+    assert_eq!(of("BOOT_IMAGE=/vmlinuz quiet\n"), by(&[]));
+    assert_eq!(of("initrd=\\initrd quiet\n"), by(&[]));
+}
+
 /// Check that a boot parameter that is given, but has no effect on this kernel, is not in force.
 #[test]
 fn without_effect() {
