@@ -1,10 +1,13 @@
 //! Advice for a machine: the rules that hold there, in the order of what they gain.
 
+pub(crate) mod goals;
+
 use std::cmp::Reverse;
 
 use serde::{Serialize, Serializer};
 use units::Ppm;
 
+use crate::advice::goals::{Contradiction, Goals};
 use crate::machine::Machine;
 use crate::machine::losses::Taken;
 use crate::proof::ProofOutcome;
@@ -16,17 +19,19 @@ use crate::tables::tables;
 /// variation between two runs.
 const WORTH: Ppm = Ppm::new(10_000.0);
 
-/// The advice for one goal.
+/// The advice for a machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// The goal.
-    pub goal: Goal,
-    /// The number of rules for it and this kernel.
+    /// The goals.
+    pub goals: Goals,
+    /// The number of rules for them and this kernel.
     pub rules: usize,
     /// What is advised, the most useful first.
     pub items: Vec<AdviceItem>,
     /// What is not advised, as it was tried here and does not help.
     pub not_advised: Vec<AdviceItem>,
+    /// What is not advised, as it contradicts a goal that is named before its own.
+    pub contradictions: Vec<Contradiction>,
     /// The rules that could not be judged, and the first unknown subject of each.
     pub undecided: Vec<Undecided>,
     /// Whether the noise was measured, with its sources.
@@ -39,6 +44,8 @@ pub struct AdviceItem {
     /// The rule.
     #[serde(flatten)]
     pub rule: RuleText,
+    /// The goal that it is for, the first of those that are named.
+    pub goal: Goal,
     /// What is to be changed, with the CPUs of this machine.
     pub change: Change,
     /// The current value of what is changed; null if it has none, or it is unknown.
@@ -152,19 +159,14 @@ impl Rule {
 
 impl Advice {
     /// The advice for a machine. Without a kernel's version, only rules for all kernels are judged.
-    pub fn of(machine: &Machine<'_>, goal: Goal) -> Self {
-        let version = machine.version();
-        let holds_for_kernel = |rule: &Rule| match version {
-            Some(version) => rule.kernels.contains(version),
-            None => rule.kernels.is_all(),
-        };
+    pub fn of(machine: &Machine<'_>, goals: &Goals) -> Self {
         let (mut rules, mut items, mut undecided) = (0, Vec::new(), Vec::new());
         for table in tables() {
-            let applicable = table.rules.iter().filter(|rule| rule.is_for(goal));
-            for rule in applicable.filter(|rule| holds_for_kernel(rule)) {
+            for rule in table.rules.iter().filter(|rule| machine.has_kernel_of(rule)) {
+                let Some(goal) = goals.of(rule) else { continue };
                 rules += 1;
                 match rule.holds(|subject| machine.answer(subject)) {
-                    Holds::Yes => items.extend(item(rule, &table.subject, machine)),
+                    Holds::Yes => items.extend(item(rule, goal, &table.subject, machine)),
                     Holds::No => {}
                     Holds::Unknown(unknown) => {
                         undecided.push(Undecided { name: &rule.name, unknown });
@@ -173,9 +175,17 @@ impl Advice {
             }
         }
         items.sort_by_key(rank);
-        let items = each_change_once(items);
+        let (items, contradictions) = goals.settle(each_change_once(items), machine);
         let measured = machine.losses.as_ref().is_some_and(|losses| losses.are_traced());
-        Self { goal, rules, items, not_advised: Vec::new(), undecided, measured }
+        Self {
+            goals: goals.clone(),
+            rules,
+            items,
+            not_advised: Vec::new(),
+            contradictions,
+            undecided,
+            measured,
+        }
     }
 }
 
@@ -209,6 +219,7 @@ fn is_worth_it(taken: Taken) -> bool {
 /// value.
 fn item(
     rule: &'static Rule,
+    goal: Goal,
     subject: &'static str,
     machine: &Machine<'_>,
 ) -> Option<AdviceItem> {
@@ -224,6 +235,7 @@ fn item(
     let from = change.current(machine);
     Some(AdviceItem {
         rule: rule.text(subject),
+        goal,
         change,
         from,
         also: Vec::new(),
@@ -263,7 +275,15 @@ impl Change {
 
     /// The current value of what it changes.
     fn current(&self, machine: &Machine<'_>) -> Option<String> {
-        let subject = match self {
+        match machine.answer(&self.subject()?) {
+            Answer::Is(value) => Some(value),
+            Answer::Exists | Answer::Absent | Answer::Unknown => None,
+        }
+    }
+
+    /// What it changes, as the subject of a condition; `None` if it is no setting.
+    pub(crate) fn subject(&self) -> Option<String> {
+        Some(match self {
             Self::Set { name, .. } => match name.as_str() {
                 "thp" => "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
                 "governor" => "facts.power.governor".to_owned(),
@@ -274,10 +294,6 @@ impl Change {
             }
             Self::Build { option, .. } => format!("CONFIG_{option}"),
             Self::Action { .. } => return None,
-        };
-        match machine.answer(&subject) {
-            Answer::Is(value) => Some(value),
-            Answer::Exists | Answer::Absent | Answer::Unknown => None,
-        }
+        })
     }
 }

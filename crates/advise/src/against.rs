@@ -111,7 +111,7 @@ mod tests {
             [("kernel.release", json!("6.18.1")), ("cgroup.partitions", json!("/sys"))];
         let (facts, _) = on(&golden(), &known);
         let names = |machine: Machine| {
-            let items = Advice::of(&machine, Goal::Latency).items.into_iter();
+            let items = Advice::of(&machine, &Goal::Latency.into()).items.into_iter();
             items.map(|item| item.rule.name).collect::<Vec<_>>()
         };
         let plain = || Machine::new(&facts, None, None);

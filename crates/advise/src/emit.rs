@@ -211,7 +211,7 @@ pub fn emit(
         about: format!(
             "Made by {} advise --goal {} --emit {} on {}, for kernel {kernel}.",
             origin.tool,
-            advice.goal,
+            advice.goals,
             format.name(),
             origin.taken
         ),
@@ -221,7 +221,7 @@ pub fn emit(
     let Made { mut files, entries, left } = format.make(&job);
     let mut rules: Vec<String> = entries.iter().map(|it| it.rule.clone()).collect();
     rules.dedup();
-    let manifest = Manifest::new(format, advice.goal, origin, entries, &left);
+    let manifest = Manifest::new(format, &advice.goals, origin, entries, &left);
     files.push(EmittedFile::new(MANIFEST, manifest.to_json()));
     Ok(Emitted { files, rules, left_out: left })
 }

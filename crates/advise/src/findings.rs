@@ -250,7 +250,8 @@ pub(crate) mod tests {
     fn found(recording: &Recording, known: &[(&str, Value)]) -> Vec<Finding> {
         let (facts, summary) = on(recording, known);
         let losses = Losses::of_check(&summary);
-        let advice = Advice::of(&Machine::new(&facts, Some(losses), None), Goal::Latency);
+        let advice =
+            Advice::of(&Machine::new(&facts, Some(losses), None), &Goal::Latency.into());
         findings(&facts, &summary, &advice)
     }
 

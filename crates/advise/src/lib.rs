@@ -20,6 +20,7 @@ mod steps;
 mod tables;
 mod verify;
 
+pub use advice::goals::{Contradiction, Goals};
 pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
 pub use against::{Against, against};
 pub use emit::manifest::{Entry, Manifest};

@@ -77,6 +77,7 @@ mod tests {
             let change = Change::Action { text: "do it".to_owned() };
             AdviceItem {
                 rule: text,
+                goal: Goal::Latency,
                 change,
                 from: None,
                 also: Vec::new(),
@@ -85,10 +86,11 @@ mod tests {
             }
         };
         Advice {
-            goal: Goal::Latency,
+            goals: Goal::Latency.into(),
             rules: names.len(),
             items: names.iter().map(item).collect(),
             not_advised: Vec::new(),
+            contradictions: Vec::new(),
             undecided: Vec::new(),
             measured: true,
         }

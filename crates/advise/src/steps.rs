@@ -85,7 +85,8 @@ mod tests {
     fn found(known: &[(&str, serde_json::Value)]) -> Vec<(Option<&'static str>, String)> {
         let (facts, summary) = on(&golden(), known);
         let losses = Losses::of_check(&summary);
-        let advice = Advice::of(&Machine::new(&facts, Some(losses), None), Goal::Latency);
+        let advice =
+            Advice::of(&Machine::new(&facts, Some(losses), None), &Goal::Latency.into());
         let step = |step: Step| match step {
             Step::Trace => (None, "trace".to_owned()),
             Step::Change(item) => (item.rule.acts_on, item.rule.name.to_owned()),

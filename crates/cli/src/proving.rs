@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! settings   settings that are changed at run time: as `try` does it, several in turn
-//! guests     boot parameters: in guests, as `try --boot` does it
+//! guests     boot parameters, and options of the kernel's configuration: in guests
 //! ```
 //!
 //! All runs, and the check before them, are child processes: this one handles signals from before the first change
@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use ::advise::{
-    Advice, AdviceItem, Barrier, Change, Machine, Method, Proof, ProofOutcome, Version,
+    Advice, AdviceItem, Barrier, Change, Machine, Method, Proof, ProofOutcome,
 };
 use recording::{Code, Doubt, Recording, StepSetting};
 use units::{CpuSet, Nanos, Ppm};
@@ -26,7 +26,7 @@ use crate::args::{Output, some_seconds};
 use crate::forwarding::Forwarding;
 use crate::outcome::{Failure, Outcome};
 use crate::progress_line::ProgressLine;
-use crate::proving::guests::{Case, Guests};
+use crate::proving::guests::{Case, GuestChange, Guests};
 use crate::proving::settings::{Candidate, Trials};
 use crate::repeating::child::{Finished, Runner};
 use crate::repeating::measurement::Measurement;
@@ -34,15 +34,13 @@ use crate::repeating::{Plan, Rounds, Variant};
 
 /// Smaller differences are of no interest, as for `try`.
 const SMALLEST: Ppm = Ppm::new(100_000.0);
-/// The part of the budget that guests have if there is anything for them,
+/// The part of the budget that guests have if there is anything for them.
 const GUESTS_PART: u64 = 3;
-/// and the most that a boot parameter needs on a busy machine.
-const GUEST: Nanos = Nanos::from_secs(45);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProveArgs {
-    /// Try each setting in runs that alternate with the current settings (root), and each boot parameter in guests;
-    /// the list then has measured gains, and settings are restored.
+    /// Try each setting in runs that alternate with the current settings (root), and each boot parameter and
+    /// option of the kernel's configuration in guests; the list then has measured gains, and settings are restored.
     #[arg(long, conflicts_with_all = ["from", "root", "config"])]
     prove: bool,
     /// Time that --prove takes, for the first changes of the list first; in seconds or with a unit (10m).
@@ -125,8 +123,7 @@ pub(crate) struct Prover {
 /// How a change is tried.
 enum Way {
     Setting(StepSetting),
-    /// The value of the parameter without the change, and with it.
-    Guest([Option<String>; 2]),
+    Guest(GuestChange),
     Not(Barrier),
 }
 
@@ -168,21 +165,16 @@ impl Prover {
             return Ok(self.unproven(advice, doubts));
         }
         let mut sorted = Sorted::of(&advice, machine, |item| {
-            let method = Method::of(advice.goal, item.rule.acts_on);
-            (method, way(item, method, machine))
+            let method = Method::of(item.goal, item.rule.acts_on);
+            (method, way(item))
         });
         let mut guests = Guests::new(self.guest_kernel.take(), machine, &cpus);
         let (clock, output) = (self.clock, self.output);
-        let cases = std::mem::take(&mut sorted.cases);
-        let has_guests =
-            !cases.is_empty() && guests.find(clock, &mut self.forwarding, output);
-        let reserved = match has_guests {
-            true => {
-                let needed = GUEST.saturating_mul(cases.len() as u64);
-                needed.min(Nanos::from_nanos(clock.budget.get() / GUESTS_PART))
-            }
-            false => Nanos::ZERO,
-        };
+        let mut cases = std::mem::take(&mut sorted.cases);
+        // Kernels take the longest to build.
+        cases.sort_by_key(Case::is_build);
+        let needed = guests.find(&cases, clock, &mut self.forwarding, output);
+        let reserved = needed.min(Nanos::from_nanos(clock.budget.get() / GUESTS_PART));
         let trials = Trials { reserved, ..self.trials(&cpus) };
         sorted.try_settings(trials, &mut self.forwarding, doubts);
         for case in cases {
@@ -264,8 +256,8 @@ impl Sorted {
                         Err(why) => Barrier::Refused(why.to_string()),
                     }
                 }
-                Way::Guest(parameters) => {
-                    sorted.cases.push(Case { place, rule, method, parameters });
+                Way::Guest(change) => {
+                    sorted.cases.push(Case { place, rule, method, change });
                     Barrier::Interrupted
                 }
                 Way::Not(why) => why,
@@ -297,7 +289,7 @@ fn measured_cpus(machine: &Machine<'_>) -> Result<CpuSet, Failure> {
 }
 
 /// How an item is tried.
-fn way(item: &AdviceItem, method: Method, machine: &Machine<'_>) -> Way {
+fn way(item: &AdviceItem) -> Way {
     let set = |parameter: &str, value: Option<&str>| match value {
         Some("") | None => parameter.to_owned(),
         Some(value) => format!("{parameter}={value}"),
@@ -311,32 +303,18 @@ fn way(item: &AdviceItem, method: Method, machine: &Machine<'_>) -> Way {
         (Change::Boot { parameter }, Proof::Try | Proof::Guest) => {
             let name = parameter.split('=').next().unwrap_or(parameter);
             let now = item.from.as_deref().map(|value| set(name, Some(value)));
-            Way::Guest([now, Some(parameter.clone())])
+            Way::Guest(GuestChange::Boot([now, Some(parameter.clone())]))
         }
         (Change::Unboot { parameter }, Proof::Try | Proof::Guest) => {
-            Way::Guest([Some(set(parameter, item.from.as_deref())), None])
+            let now = set(parameter, item.from.as_deref());
+            Way::Guest(GuestChange::Boot([Some(now), None]))
         }
         (Change::Build { option, to }, Proof::Try | Proof::Guest) => {
-            Way::Not(Barrier::Build(build_command(option, to, method, machine.version())))
+            let (option, values) =
+                (option.clone(), [item.from.clone(), Some(to.clone())]);
+            Way::Guest(GuestChange::Build { option, values })
         }
     }
-}
-
-/// The command that compares kernels with and without an option.
-fn build_command(
-    option: &str,
-    to: &str,
-    method: Method,
-    version: Option<Version>,
-) -> String {
-    let source = version.map_or("debian:VERSION".to_owned(), |(major, minor, _)| {
-        format!("debian:{major}.{minor}")
-    });
-    let to = if to == "n" { "off" } else { to };
-    format!(
-        "noisefloor lab run {} --kernel build:{source},lean --kernel build:{source},lean,{option}={to}",
-        method.experiment()
-    )
 }
 
 /// A measurement that is repeated.
@@ -373,29 +351,4 @@ fn plan(
 /// A duration as an option.
 fn millis(time: Nanos) -> String {
     format!("{}ms", time.get() / Nanos::from_millis(1).get())
-}
-
-#[cfg(test)]
-mod tests {
-    use experiments::Experiment;
-    use kernels::check_name;
-
-    use super::*;
-
-    /// Check that the command for a build option names an experiment and kernels that exist, for each measurement.
-    #[test]
-    fn build_commands() {
-        for method in [Method::Noise, Method::Latency, Method::Ticks] {
-            let command = build_command("NO_HZ_FULL", "n", method, Some((6, 12, 9)));
-            let words: Vec<&str> = command.split_whitespace().collect();
-            assert_eq!(words[..3], ["noisefloor", "lab", "run"]);
-            assert!(Experiment::builtin(words[3]).is_ok(), "{command}");
-            let kernels = [words[5], words[7]];
-            assert_eq!(kernels[0], "build:debian:6.12,lean");
-            assert_eq!(kernels[1], "build:debian:6.12,lean,NO_HZ_FULL=off");
-            for kernel in kernels {
-                assert!(check_name(kernel).is_ok(), "{kernel}");
-            }
-        }
-    }
 }

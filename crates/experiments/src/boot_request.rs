@@ -1,4 +1,4 @@
-//! A measurement on one kernel, with the default boot parameters and with others, without a file.
+//! A measurement in two guests, with and without other boot parameters or another kernel, without a file.
 
 use std::fmt::Write;
 
@@ -15,17 +15,26 @@ use crate::table::{BootRow, Table};
 const NAME: &str = "try";
 const BOOT: &str = "boot";
 
-/// A measurement, and the boot parameters that it is tried with.
+/// A measurement, and what it is tried with.
 #[derive(Debug, Clone)]
 pub struct BootRequest {
     /// The kernel.
     pub kernel: String,
-    /// The boot parameters.
-    pub append: String,
+    /// What differs in the second guest.
+    pub tried: TriedBoot,
     /// The number of the guest's CPUs.
     pub cpus: u32,
     /// The measurement.
     pub workload: BootWorkload,
+}
+
+/// What is booted instead of the kernel with its default parameters.
+#[derive(Debug, Clone)]
+pub enum TriedBoot {
+    /// The same kernel with these boot parameters.
+    Append(String),
+    /// Another kernel.
+    Kernel(String),
 }
 
 /// A measurement of a guest.
@@ -63,35 +72,41 @@ pub enum BootWorkload {
 }
 
 impl Experiment {
-    /// The experiment of a measurement with the default boot parameters, and with others.
+    /// The experiment of a measurement in a guest of the kernel with the default boot parameters, and in one
+    /// with what is tried.
     ///
     /// # Errors
     /// An entry is invalid.
     pub fn of_boot(request: &BootRequest) -> Result<Self, Error> {
         let source = Source::new(NAME, "");
         let invalid = |why: EntryError| source.refuse(NOWHERE, why.to_string());
+        let mut kernels = vec![request.kernel.clone()];
+        let mut boots = vec![BootRow::default()];
+        match &request.tried {
+            TriedBoot::Kernel(name) => kernels.push(name.clone()),
+            TriedBoot::Append(append) => boots.push(BootRow {
+                name: Some(Spanned::new(NOWHERE, BOOT.parse().map_err(invalid)?)),
+                append: append.parse().map_err(invalid)?,
+                ..BootRow::default()
+            }),
+        }
         let mut table = if let BootWorkload::Program(run) = &request.workload {
-            let (kernels, run) = (vec![request.kernel.clone()], run.clone());
+            let run = run.clone();
             let program = ProgramRequest { kernels, run, ..Default::default() };
             program_table(&program, NAME).map_err(invalid)?
         } else {
-            let text = text(&request.kernel, &request.workload);
+            let text = text(&kernels, &request.workload);
             Source::new(NAME, &text).read::<Table>()?.with_first_rows()
         };
-        let tried = BootRow {
-            name: Some(Spanned::new(NOWHERE, BOOT.parse().map_err(invalid)?)),
-            append: request.append.parse().map_err(invalid)?,
-            ..BootRow::default()
-        };
-        table.boot = vec![Spanned::new(NOWHERE, BootRow::default())];
-        table.boot.push(Spanned::new(NOWHERE, tried));
+        let boots = boots.into_iter().map(|row| Spanned::new(NOWHERE, row));
+        table.boot = boots.collect();
         table.machine.cpus = Some(request.cpus.to_string().parse().map_err(invalid)?);
         Self::from_table(source, table)
     }
 }
 
 /// A table with that workload, as TOML.
-fn text(kernel: &str, workload: &BootWorkload) -> String {
+fn text(kernels: &[String], workload: &BootWorkload) -> String {
     let (kind, cpu, duration, interval, fifo) = match *workload {
         BootWorkload::Noise { cpu, duration, fifo } => {
             ("noise", cpu, duration, None, fifo)
@@ -102,9 +117,9 @@ fn text(kernel: &str, workload: &BootWorkload) -> String {
         }
         BootWorkload::Program(_) => return String::new(),
     };
-    let kernel = Value::from(kernel);
+    let kernels = Value::from(kernels.to_vec());
     let mut text = format!(
-        "name = \"{NAME}\"\nkernels = [{kernel}]\n[[workload]]\nname = \"{kind}\"\n\
+        "name = \"{NAME}\"\nkernels = {kernels}\n[[workload]]\nname = \"{kind}\"\n\
          [workload.{kind}]\ncpu = {cpu}\nduration = \"{}ns\"\n",
         duration.get()
     );
@@ -123,8 +138,8 @@ mod tests {
     use super::*;
 
     fn request(workload: BootWorkload) -> BootRequest {
-        let append = "nohz_full=1 isolcpus=1".to_owned();
-        BootRequest { kernel: "debian:6.12-cloud".to_owned(), append, cpus: 2, workload }
+        let tried = TriedBoot::Append("nohz_full=1 isolcpus=1".to_owned());
+        BootRequest { kernel: "debian:6.12-cloud".to_owned(), tried, cpus: 2, workload }
     }
 
     /// Check that each workload makes two cells, which differ in their boot parameters only.
@@ -144,6 +159,20 @@ mod tests {
             assert_eq!(tried.params, "nohz_full=1 isolcpus=1");
             assert_eq!(base.machine, tried.machine);
         }
+    }
+
+    /// Check that another kernel makes two cells, which differ in their kernel only.
+    #[test]
+    fn two_kernels() {
+        let (cpu, duration) = (Cpu::new(1), Nanos::from_secs(1));
+        let workload = BootWorkload::Ticks { cpu, duration };
+        let other = "build:debian:6.12,lean,HZ=100".to_owned();
+        let tried = TriedBoot::Kernel(other.clone());
+        let request = BootRequest { tried, ..request(workload) };
+        let experiment = Experiment::of_boot(&request).unwrap();
+        let [base, tried] = experiment.cells() else { panic!() };
+        assert_eq!([&base.kernel, &tried.kernel], ["debian:6.12-cloud", &other]);
+        assert_eq!((&base.params, &base.workload), (&tried.params, &tried.workload));
     }
 
     /// Check that invalid entries are errors.

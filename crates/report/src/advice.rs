@@ -4,7 +4,10 @@
 mod proof;
 pub(crate) mod reference;
 
-use advise::{Advice, AdviceItem, Change, Effect, Goal, Kind, Lasting, lasting};
+use advise::{
+    Advice, AdviceItem, Change, Contradiction, Effect, Goal, Goals, Kind, Lasting,
+    lasting,
+};
 use facts::Facts;
 use recording::Doubt;
 use summary::{MainMetric, Summary};
@@ -59,6 +62,7 @@ pub fn advice_document(machine: &AdvisedMachine<'_>) -> Document {
     let full = full
         .lines(proof::counts(machine.advice))
         .add(proof::not_advised(machine.advice, usize::MAX, change))
+        .lines(contradictions(machine.advice))
         .add(proof::not_proven(machine.advice))
         .add(undecided(machine.advice))
         .doubts(machine.doubts);
@@ -88,6 +92,7 @@ fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
         .lines(proof::counts(advice))
         .lines(proof::barriers(advice))
         .add(proof::not_advised(advice, most, change))
+        .lines(contradictions(advice))
         .lines(doubt)
         .add(Content::Footer(more))
 }
@@ -113,8 +118,8 @@ fn lead(machine: &AdvisedMachine<'_>) -> Text {
     };
     text!(
         "Advice for {} (--goal {}), kernel {}{}: {} of {} rules hold.",
-        goal_in_words(machine.advice.goal),
-        machine.advice.goal.name(),
+        goals_in_words(&machine.advice.goals),
+        machine.advice.goals.to_string(),
         release.map_or_else(|| Text::from("unknown"), Text::name),
         based_on,
         machine.advice.items.len().to_string(),
@@ -128,12 +133,21 @@ fn of_program(machine: &AdvisedMachine<'_>, program: &AdvisedProgram<'_>) -> Tex
     text!(
         "Advice for {} (--goal {}), {} runs: {} of {} rules hold. {}",
         Text::command(program.command),
-        machine.advice.goal.name(),
+        machine.advice.goals.to_string(),
         program.main.map_or(0, |main| main.runs).to_string(),
         machine.advice.items.len().to_string(),
         machine.advice.rules.to_string(),
         why.unwrap_or_else(|| "Its runs do not differ.".into()),
     )
+}
+
+/// What several goals are, in words.
+fn goals_in_words(goals: &Goals) -> String {
+    let mut words: Vec<&str> = goals.iter().map(goal_in_words).collect();
+    match (words.pop(), words.is_empty()) {
+        (Some(last), false) => format!("{} and {last}", words.join(", ")),
+        (last, _) => last.unwrap_or_default().to_owned(),
+    }
 }
 
 /// What a goal is, in words.
@@ -149,6 +163,17 @@ pub fn goal_in_words(goal: Goal) -> &'static str {
         Goal::ContainerHost => "a host of containers",
         Goal::Idle => "little work while idle",
     }
+}
+
+/// What is not advised, as it contradicts a goal.
+fn contradictions(advice: &Advice) -> Option<Text> {
+    let one = |one: &Contradiction| {
+        let (change, rule) = (change(&one.item), Text::name(one.rule));
+        text!("{} ({}; for {}: {})", change, one.item.goal.name(), one.goal.name(), rule)
+    };
+    let all = advice.contradictions.iter().map(one);
+    let all = all.reduce(|all, next| text!("{}; {}", all, next))?;
+    Some(text!("Not advised, as the goals contradict each other: {}.", all))
 }
 
 fn none(advice: &Advice) -> Text {
@@ -297,7 +322,7 @@ pub(crate) mod tests {
         let summary = Summary::of(&recording);
         let machine =
             advise::Machine::new(&recording.facts, advise::Losses::of(&summary), None);
-        let advice = change(Advice::of(&machine, Goal::Latency));
+        let advice = change(Advice::of(&machine, &Goal::Latency.into()));
         render(&advice_document(&AdvisedMachine {
             facts: &recording.facts,
             summary: Some(&summary),

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::goals::Goals;
 use crate::emit::wanted::{Wanted, What};
 use crate::emit::{Format, LeftOut, Origin};
-use crate::rule::Goal;
 
 /// The version of the manifest's format.
 const VERSION: u32 = 1;
@@ -24,7 +24,7 @@ pub struct Manifest {
     pub taken_s: u64,
     /// The format of the files.
     pub emitted: String,
-    /// The goal.
+    /// The goals, as on the command line.
     pub goal: String,
     /// The settings in the files.
     pub settings: Vec<Entry>,
@@ -87,7 +87,7 @@ impl Entry {
 impl Manifest {
     pub(super) fn new(
         format: Format,
-        goal: Goal,
+        goals: &Goals,
         origin: Origin<'_>,
         settings: Vec<Entry>,
         left: &[LeftOut],
@@ -102,7 +102,7 @@ impl Manifest {
             taken: origin.taken.to_owned(),
             taken_s: origin.taken_s,
             emitted: format.name().to_owned(),
-            goal: goal.name().to_owned(),
+            goal: goals.to_string(),
             settings,
             left_out: left_out.collect(),
         }

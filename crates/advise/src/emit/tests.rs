@@ -24,6 +24,7 @@ pub(crate) fn item(name: &'static str, change: Change, from: Option<&str>) -> Ad
     };
     AdviceItem {
         rule,
+        goal: Goal::Latency,
         change,
         from: from.map(str::to_owned),
         also: Vec::new(),
@@ -59,12 +60,12 @@ fn facts() -> Facts {
 pub(crate) fn emitted(format: Format, items: Vec<AdviceItem>) -> Emitted {
     let facts = facts();
     let machine = Machine::new(&facts, None, None);
-    let goal = Goal::Latency;
     let advice = Advice {
-        goal,
+        goals: Goal::Latency.into(),
         rules: 0,
         items,
         not_advised: Vec::new(),
+        contradictions: Vec::new(),
         undecided: Vec::new(),
         measured: false,
     };
@@ -183,7 +184,7 @@ fn manifests() {
 fn unknown_rules() {
     let facts = facts();
     let machine = Machine::new(&facts, None, None);
-    let advice = Advice::of(&machine, Goal::Latency);
+    let advice = Advice::of(&machine, &Goal::Latency.into());
     let origin = Origin { tool: "", taken: "", taken_s: 0 };
     let only = ["no-such-rule".to_owned()];
     let refused = emit(Format::Sysctl, &advice, &machine, Some(&only), origin);

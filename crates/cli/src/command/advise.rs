@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 
-use ::advise::{Advice, Goal, Importance, Losses, Machine};
+use ::advise::{Advice, Goal, Goals, Importance, Losses, Machine};
 use ::facts::{Facts, Root, Why};
 use ::report::AdvisedMachine;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -37,9 +37,10 @@ const CONFIG_MAX: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
-    /// What this machine is for [default: latency; of a COMMAND: benchmark].
-    #[arg(long, value_name = "GOAL", value_parser = goals())]
-    goal: Option<Goal>,
+    /// What this machine is for [default: latency; of a COMMAND: benchmark]; of several goals, the first decides
+    /// where they contradict each other.
+    #[arg(long, value_name = "GOAL,...", value_parser = goals(), value_delimiter = ',')]
+    goal: Vec<Goal>,
     /// CPUs that are to have little noise, as 0-3,8 [default: isolated CPUs, or all but the first core].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     cpus: Option<CpuSet>,
@@ -76,12 +77,12 @@ pub(crate) struct AdviseArgs {
 }
 
 impl AdviseArgs {
-    fn goal(&self) -> Goal {
-        match self.goal {
-            Some(goal) => goal,
-            None if self.proof.program().is_empty() => Goal::Latency,
-            None => Goal::Benchmark,
-        }
+    fn goals(&self) -> Goals {
+        let default = match self.proof.program().is_empty() {
+            true => Goal::Latency,
+            false => Goal::Benchmark,
+        };
+        Goals::new(&self.goal, default)
     }
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &AdviseArgs, output: Output) -> Result<Outcome, Failure>
     let summary = basis.measured.as_ref().map(Measured::summary);
     let machine = machine(args, &basis.facts, summary)?;
     doubts.extend(machine.doubts());
-    let advice = Advice::of(&machine, args.goal());
+    let advice = Advice::of(&machine, &args.goals());
     let (advice, outcome) = match prover {
         Some(prover) => prover.prove(advice, &machine, &mut doubts)?,
         None => (advice, Outcome::Done),
@@ -161,7 +162,7 @@ fn machine<'a>(
     }
     let losses = summary.and_then(Losses::of);
     let machine = Machine::new(facts, losses, args.cpus.clone());
-    let is_guest = args.goal() == Goal::VmGuest;
+    let is_guest = args.goals().iter().any(|goal| goal == Goal::VmGuest);
     Ok(match args.config {
         // Nothing else tells where that kernel runs.
         Some(_) => machine

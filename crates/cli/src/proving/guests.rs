@@ -1,16 +1,19 @@
-//! Boot parameters: each is tried in guests of one kernel, with it and without it, as `try --boot` does it.
+//! Boot parameters and options of the kernel's configuration: each is tried in two guests, with it and without it.
 //!
-//! Guests are exact: each number is one of the kernel and the parameters. They have no devices and no programs of this
-//! machine, so that only what the kernel does by itself is compared.
+//! Boot parameters are tried with one kernel, as `try --boot` does it; options with two lean kernels of its source,
+//! which are built unless they are cached. Guests are exact: each number is one of the kernel and the parameters. They
+//! have no devices and no programs of this machine, so that only what the kernel does by itself is compared.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ::advise::{Barrier, Machine, MeasuredDifference, Method, ProofOutcome, Proven};
+use ::advise::{
+    Barrier, Machine, MeasuredDifference, Method, ProofOutcome, Proven, Version,
+};
 use ::lab::{Cache, CellObserver};
-use experiments::{BootRequest, BootWorkload, Experiment};
+use experiments::{BootRequest, BootWorkload, Experiment, TriedBoot};
 use kernels::{Fetch, Kernels};
 use recording::{Cell, Ending};
 use units::{Cpu, CpuSet, Nanos};
@@ -31,26 +34,47 @@ const CPUS_MAX: u32 = 8;
 const DURATION: Nanos = Nanos::from_millis(500);
 /// An idle guest takes hardly any time of the host.
 const IDLE: Nanos = Nanos::from_secs(5);
+/// The most that a case needs on a busy machine, without a kernel that is built.
+const GUEST: Nanos = Nanos::from_secs(45);
 /// The interval of `latency`.
 const INTERVAL: Nanos = Nanos::from_micros(997);
 /// How often signals and the budget are looked at.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A boot parameter that is tried.
+/// The prefix of kernels that are built, and of Debian's: of a package, and of its source.
+const BUILD: &str = "build:";
+const DEBIAN: &str = "debian:";
+
+/// A change that is tried.
 pub(super) struct Case {
     /// Its place in the list.
     pub(super) place: usize,
     /// The name of its rule.
     pub(super) rule: &'static str,
     pub(super) method: Method,
-    /// The boot parameter without the change, and with it; `None` if it is not given.
-    pub(super) parameters: [Option<String>; 2],
+    pub(super) change: GuestChange,
 }
 
-/// The guests, all of one kernel.
+/// What differs between two guests.
+#[derive(Debug, Clone)]
+pub(super) enum GuestChange {
+    /// A boot parameter: without the change, and with it; `None` if it is not given.
+    Boot([Option<String>; 2]),
+    /// An option of the configuration, and its values without and with the change.
+    Build {
+        /// Its name, without `CONFIG_`.
+        option: String,
+        /// `None`: that of a lean kernel.
+        values: [Option<String>; 2],
+    },
+}
+
+/// The guests, all of one kernel or of its source.
 pub(super) struct Guests {
     /// The kernel's name; `None`: that of this machine.
     kernel: Option<String>,
+    /// The lean kernel of its source, or why there is none.
+    lean: Result<String, String>,
     /// The package of the kernel of this machine, if it is one of Debian's.
     package: Option<String>,
     /// The measured CPU.
@@ -59,6 +83,8 @@ pub(super) struct Guests {
     cpus: u32,
     /// Why no guest boots.
     impossible: Option<String>,
+    /// Why none boots the kernel.
+    unbootable: Option<String>,
 }
 
 impl Guests {
@@ -76,25 +102,34 @@ impl Guests {
         let why = format!("guests have at most {CPUS_MAX} CPUs, this machine {cpus}");
         let impossible = (cpus > CPUS_MAX).then_some(why);
         let cpu = measured.first().unwrap_or(DEFAULT_CPU);
-        Self { kernel, package, cpu, cpus, impossible }
+        let lean = lean(kernel.as_deref(), machine.version());
+        Self { kernel, lean, package, cpu, cpus, impossible, unbootable: None }
     }
 
-    /// Finds the kernel, which may be downloaded; whether guests can boot it.
+    /// Finds the kernel, which may be downloaded. The time that guests of these cases need on a busy machine.
     pub(super) fn find(
         &mut self,
+        cases: &[Case],
         clock: Clock,
         forwarding: &mut Forwarding,
         output: Output,
-    ) -> bool {
-        if self.impossible.is_none() {
+    ) -> Nanos {
+        if self.impossible.is_some() {
+            return Nanos::ZERO;
+        }
+        let builds = cases.iter().filter(|case| case.is_build()).count();
+        let boots = cases.len() - builds;
+        if boots > 0 {
             let found =
                 until_stopped(clock, forwarding, |stop| self.kernel(output, stop));
             match found {
                 Ok(kernel) => self.kernel = Some(kernel),
-                Err(why) => self.impossible = Some(why),
+                Err(why) => self.unbootable = Some(why),
             }
         }
-        self.impossible.is_none()
+        let boots = if self.unbootable.is_none() { boots } else { 0 };
+        let builds = if self.lean.is_ok() { builds } else { 0 };
+        GUEST.saturating_mul((boots + builds) as u64)
     }
 
     fn kernel(&self, output: Output, stop: &AtomicBool) -> Result<String, String> {
@@ -119,7 +154,7 @@ impl Guests {
         })
     }
 
-    /// Tries a boot parameter.
+    /// Tries a change.
     pub(super) fn try_case(
         &mut self,
         case: &Case,
@@ -131,19 +166,52 @@ impl Guests {
         if forwarding.is_interrupted() {
             return not(Barrier::Interrupted);
         }
-        if let Some(why) = &self.impossible {
-            return not(Barrier::NoGuest(why.clone()));
-        }
+        let pairs = match self.pairs(&case.change) {
+            Ok(pairs) => pairs,
+            Err(why) => return not(Barrier::NoGuest(why)),
+        };
+        let late = || match &case.change {
+            GuestChange::Boot(_) => not(Barrier::Budget),
+            GuestChange::Build { .. } => {
+                not(Barrier::Build(build_command(&pairs, case.method)))
+            }
+        };
         if clock.rest(Nanos::ZERO).is_zero() {
-            return not(Barrier::Budget);
+            return late();
         }
-        let found =
-            until_stopped(clock, forwarding, |stop| self.compare(case, output, stop));
+        let found = until_stopped(clock, forwarding, |stop| {
+            self.compare(case, &pairs, output, stop)
+        });
         match found {
             Ok(proven) => ProofOutcome::Proven(proven),
             Err(_) if forwarding.is_interrupted() => not(Barrier::Interrupted),
-            Err(_) if clock.rest(Nanos::ZERO).is_zero() => not(Barrier::Budget),
+            Err(_) if clock.rest(Nanos::ZERO).is_zero() => late(),
             Err(why) => not(Barrier::NoGuest(why)),
+        }
+    }
+
+    /// The pair of guests to compare, without and with the change; or two pairs, of which the second guests are
+    /// compared. An error says why there is none.
+    fn pairs(&self, change: &GuestChange) -> Result<Vec<Pair>, String> {
+        if let Some(why) = &self.impossible {
+            return Err(why.clone());
+        }
+        let append = |parameter: &String| Pair {
+            kernel: self.kernel.clone().unwrap_or_else(|| RUNNING.to_owned()),
+            tried: TriedBoot::Append(parameter.clone()),
+        };
+        match (change, &self.unbootable) {
+            (GuestChange::Boot(_), Some(why)) => Err(why.clone()),
+            (GuestChange::Boot(parameters), None) => {
+                Ok(parameters.iter().flatten().map(append).collect())
+            }
+            (GuestChange::Build { option, values }, _) => {
+                let lean = self.lean.as_ref().map_err(Clone::clone)?;
+                let [kernel, tried] = values
+                    .each_ref()
+                    .map(|value| with_option(lean, option, value.as_deref()));
+                Ok(vec![Pair { kernel, tried: TriedBoot::Kernel(tried) }])
+            }
         }
     }
 
@@ -151,22 +219,23 @@ impl Guests {
     fn compare(
         &self,
         case: &Case,
+        pairs: &[Pair],
         output: Output,
         stop: &AtomicBool,
     ) -> Result<Proven, String> {
-        let workload = self.workload(case.method);
-        let (base, tried) = match &case.parameters {
-            [None, None] => return Err("no boot parameter differs".to_owned()),
-            [None, Some(tried)] => self.cells(tried, &workload, output, stop)?.into(),
-            [Some(now), None] => {
-                let [without, with] = self.cells(now, &workload, output, stop)?;
-                (with, without)
+        let mut pairs = pairs.iter().map(|pair| self.cells(pair, case, output, stop));
+        let first = pairs.next().ok_or("no boot parameter differs")??;
+        let [base, tried] = match (pairs.next(), &case.change) {
+            (Some(second), _) => {
+                let ([_, base], [_, tried]) = (first, second?);
+                [base, tried]
             }
-            [Some(now), Some(tried)] => {
-                let [_, base] = self.cells(now, &workload, output, stop)?;
-                let [_, tried] = self.cells(tried, &workload, output, stop)?;
-                (base, tried)
+            // The parameter is removed by the change.
+            (None, GuestChange::Boot([Some(_), None])) => {
+                let [without, with] = first;
+                [with, without]
             }
+            (None, _) => first,
         };
         let measured = MeasuredDifference::of_guests(case.method, &base, &tried);
         let measured = measured.ok_or("a guest has not measured what is compared")?;
@@ -180,19 +249,19 @@ impl Guests {
         })
     }
 
-    /// A cell with the default boot parameters, and one with this.
+    /// The cells of a pair.
     fn cells(
         &self,
-        append: &str,
-        workload: &BootWorkload,
+        pair: &Pair,
+        case: &Case,
         output: Output,
         stop: &AtomicBool,
     ) -> Result<[Cell; 2], String> {
         let request = BootRequest {
-            kernel: self.kernel.clone().unwrap_or_else(|| RUNNING.to_owned()),
-            append: append.to_owned(),
+            kernel: pair.kernel.clone(),
+            tried: pair.tried.clone(),
             cpus: self.cpus,
-            workload: workload.clone(),
+            workload: self.workload(case.method),
         };
         let experiment = Experiment::of_boot(&request);
         let experiment = experiment.map_err(|why| units::chain(&why).to_string())?;
@@ -214,6 +283,59 @@ impl Guests {
             Method::Ticks => BootWorkload::Ticks { cpu, duration: IDLE },
         }
     }
+}
+
+/// Two guests.
+struct Pair {
+    kernel: String,
+    tried: TriedBoot,
+}
+
+impl Case {
+    /// Whether kernels are built for it.
+    pub(super) fn is_build(&self) -> bool {
+        matches!(self.change, GuestChange::Build { .. })
+    }
+}
+
+/// The lean kernel of the source of a kernel, or else of that version of Debian's; an error says why there is none.
+fn lean(kernel: Option<&str>, version: Option<Version>) -> Result<String, String> {
+    let of_debian = |numbers: &str| format!("{BUILD}{DEBIAN}{numbers},lean");
+    match kernel {
+        Some(built) if built.starts_with(BUILD) => Ok(built.to_owned()),
+        Some(kernel) => {
+            let package = kernel.strip_prefix(DEBIAN);
+            let numbers = package.and_then(|name| name.split('-').next());
+            let why = || format!("the source of {kernel} is not known");
+            numbers.map(of_debian).ok_or_else(why)
+        }
+        None => {
+            let (major, minor, _) =
+                version.ok_or("the version of this kernel is not known")?;
+            Ok(of_debian(&format!("{major}.{minor}")))
+        }
+    }
+}
+
+/// The name of a kernel with that value of an option.
+fn with_option(kernel: &str, option: &str, value: Option<&str>) -> String {
+    match (option, value) {
+        // It is a choice, of which the lean kernel has another member.
+        ("PREEMPT", Some("n")) | (_, None) => kernel.to_owned(),
+        ("PREEMPT", Some(_)) => format!("{kernel},PREEMPT=full"),
+        (_, Some("n")) => format!("{kernel},{option}=off"),
+        (_, Some(value)) => format!("{kernel},{option}={value}"),
+    }
+}
+
+/// The command that compares two kernels.
+fn build_command(pairs: &[Pair], method: Method) -> String {
+    let kernels = pairs.iter().flat_map(|pair| match &pair.tried {
+        TriedBoot::Kernel(tried) => vec![&pair.kernel, tried],
+        TriedBoot::Append(_) => vec![&pair.kernel],
+    });
+    let kernels = kernels.map(|kernel| format!(" --kernel {kernel}"));
+    format!("noisefloor lab run {}{}", method.experiment(), kernels.collect::<String>())
 }
 
 /// The two cells of a request, unless one was lost.
@@ -260,6 +382,73 @@ fn debian_package(release: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pairs(lean: &str, option: &str, values: [Option<&str>; 2]) -> Vec<Pair> {
+        let guests = Guests {
+            kernel: None,
+            lean: Ok(lean.to_owned()),
+            package: None,
+            cpu: DEFAULT_CPU,
+            cpus: 2,
+            impossible: None,
+            // That of this machine is not needed.
+            unbootable: Some("no image".to_owned()),
+        };
+        let values = values.map(|value| value.map(str::to_owned));
+        guests.pairs(&GuestChange::Build { option: option.to_owned(), values }).unwrap()
+    }
+
+    /// Check that the command for an option names an experiment and kernels that exist, for each measurement.
+    #[test]
+    fn build_commands() {
+        let lean = lean(None, Some((6, 12, 9))).unwrap();
+        for method in [Method::Noise, Method::Latency, Method::Ticks] {
+            let pairs = pairs(&lean, "NO_HZ_FULL", [Some("y"), Some("n")]);
+            let command = build_command(&pairs, method);
+            let words: Vec<&str> = command.split_whitespace().collect();
+            assert_eq!(words[..3], ["noisefloor", "lab", "run"]);
+            assert!(Experiment::builtin(words[3]).is_ok(), "{command}");
+            assert_eq!(
+                [words[5], words[7]],
+                [
+                    "build:debian:6.12,lean,NO_HZ_FULL=y",
+                    "build:debian:6.12,lean,NO_HZ_FULL=off"
+                ]
+            );
+        }
+    }
+
+    /// Check that each change of an option in the rules is two kernels that can be built.
+    #[test]
+    fn options_of_rules() {
+        let rules = ::advise::tables().iter().flat_map(|table| &table.rules);
+        let mut count = 0;
+        for rule in rules {
+            let ::advise::Change::Build { option, to } = &rule.change else { continue };
+            let from = match to.as_str() {
+                "n" => "y",
+                "y" => "n",
+                _ => "300",
+            };
+            let pairs = pairs("build:debian:6.12,lean", option, [Some(from), Some(to)]);
+            for name in build_command(&pairs, Method::Noise).split(" --kernel ").skip(1) {
+                assert!(kernels::check_name(name).is_ok(), "{name}");
+            }
+            count += 1;
+        }
+        assert!(count > 20);
+    }
+
+    /// Check the sources of kernels.
+    #[test]
+    fn sources() {
+        let of = |kernel| lean(Some(kernel), Some((6, 18, 1))).ok();
+        assert_eq!(of("debian:6.12-cloud").unwrap(), "build:debian:6.12,lean");
+        assert_eq!(of("build:./linux,x.config").unwrap(), "build:./linux,x.config");
+        assert_eq!(of("/boot/vmlinuz"), None);
+        assert_eq!(lean(None, Some((6, 18, 1))).unwrap(), "build:debian:6.18,lean");
+        assert!(lean(None, None).is_err());
+    }
 
     /// Check the packages of Debian's kernels, and that others have none.
     #[test]

@@ -111,7 +111,7 @@ impl Prover {
             return Ok(self.unproven(advice, doubts));
         }
         let mut sorted = Sorted::of(&advice, machine, |item| {
-            (Method::Program, way_with(repetition, item, machine))
+            (Method::Program, way_with(repetition, item))
         });
         let trials = Trials {
             program: Some(MeasuredProgram {
@@ -128,8 +128,8 @@ impl Prover {
 }
 
 /// How an item is tried with a program.
-fn way_with(repetition: &Repetition, item: &AdviceItem, machine: &Machine<'_>) -> Way {
-    match way(item, Method::Program, machine) {
+fn way_with(repetition: &Repetition, item: &AdviceItem) -> Way {
+    match way(item) {
         Way::Setting(setting) if setting.name == PARTITION && !repetition.has_cpus => {
             let why = "the program has no CPUs of its own; hint: -c";
             Way::Not(Barrier::Refused(why.to_owned()))

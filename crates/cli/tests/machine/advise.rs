@@ -77,6 +77,34 @@ fn no_configuration() {
     assert_eq!(nonsense.status.code(), Some(2), "{}", text(&nonsense.stderr));
 }
 
+/// Check that of goals that contradict each other, the one that is named first decides, and that the report says so.
+#[test]
+fn contradicting_goals() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        format!("{CONFIG}CONFIG_PREEMPT_NONE=y\nCONFIG_IRQ_FORCED_THREADING=y\n");
+    write(folder.path(), &[("config", &config)]);
+    let file = folder.path().join("config");
+    let of = |goals: &str| {
+        let args = ["advise", "--config", file.to_str().unwrap(), "--cmdline"];
+        json(&[&args[..], &["threadirqs", "--goal", goals, "--json"]].concat())
+    };
+    let throughput = of("throughput,realtime");
+    assert_eq!(
+        throughput["summary"]["goals"],
+        serde_json::json!(["throughput", "realtime"])
+    );
+    assert!(rules(&throughput).contains(&"threadirqs-throughput"));
+    let realtime = of("realtime,throughput");
+    assert!(!rules(&realtime).contains(&"threadirqs-throughput"));
+    let left_out = &realtime["summary"]["contradictions"][0];
+    assert_eq!(left_out["item"]["name"], "threadirqs-throughput", "{left_out:#}");
+    assert_eq!(
+        (&left_out["rule"], &left_out["goal"]),
+        (&"threadirqs-latency".into(), &"realtime".into())
+    );
+}
+
 /// Check that a report of sos is read as a tree, with the sysctls that it has as the output of a program.
 #[test]
 fn report_of_sos() {

@@ -30,7 +30,7 @@ pub(super) fn run(
     {
         machine = machine.slowed_by(*kind, name);
     }
-    let advice = Advice::of(&machine, args.goal());
+    let advice = Advice::of(&machine, &args.goals());
     let (advice, outcome) =
         prover.prove_with(&repeated, advice, &machine, &mut doubts)?;
     let command = repeated.text();

@@ -20,7 +20,7 @@ const NO_PARTITION: &str = "Other programs took most of the lost time, and no se
 /// The advice for short delays on the machine of a check.
 pub(crate) fn advice(facts: &Facts, summary: &CheckSummary) -> Advice {
     let losses = Losses::of_check(summary);
-    Advice::of(&Machine::new(facts, Some(losses), None), Goal::Latency)
+    Advice::of(&Machine::new(facts, Some(losses), None), &Goal::Latency.into())
 }
 
 /// The actions, first what gains most.
