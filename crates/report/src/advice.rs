@@ -17,6 +17,7 @@ use crate::comparisons::main_metric;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
+use crate::doubt_line::doubt_line;
 use crate::measurements::ticks::words;
 use crate::number;
 
@@ -86,14 +87,12 @@ fn screen(machine: &AdvisedMachine<'_>, lead: &Text, most: usize) -> Document {
         true => document.add(none(advice)),
         false => document.add(List::numbered(listed)),
     };
-    let doubt =
-        machine.doubts.first().map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
     document
         .lines(proof::counts(advice))
         .lines(proof::barriers(advice))
         .add(proof::not_advised(advice, most, change))
         .lines(contradictions(advice))
-        .lines(doubt)
+        .lines(doubt_line(machine.doubts).map(Text::from))
         .add(Content::Footer(more))
 }
 

@@ -16,6 +16,7 @@ use units::CpuSet;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
+use crate::doubt_line::doubt_line;
 use crate::isolation_plan::choice::{rejected, remarks, why_not};
 use crate::json::object;
 
@@ -80,8 +81,7 @@ fn screen(machine: &PlannedMachine<'_>, level: usize) -> Document {
     };
     let most = if level < 2 { usize::MAX } else { 2 };
     let left_out = plan.left_out.iter().filter(|_| level < 1).map(not_possible);
-    let doubt = machine.doubts.first().filter(|_| level < 3);
-    let doubt = doubt.map(|doubt| text!("Doubt: {}.", doubt.text.as_str()));
+    let doubt = doubt_line(machine.doubts).filter(|_| level < 3).map(Text::from);
     let remarks = remarks(plan, choice).into_iter().take(if level < 3 { 8 } else { 2 });
     let commands = [
         Some(boot.unwrap_or_else(|| in_force(plan)).into()),

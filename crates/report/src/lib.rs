@@ -24,6 +24,7 @@ mod chart;
 mod charts;
 mod comparisons;
 mod document;
+mod doubt_line;
 mod emitted;
 #[cfg(test)]
 #[path = "../tests/example/recordings.rs"]

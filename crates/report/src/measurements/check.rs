@@ -19,6 +19,7 @@ use summary::CheckSummary;
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
 use crate::document::{Content, Document};
+use crate::doubt_line::doubt_line;
 use crate::measurements::check::actions::{actions, advice, to_do};
 use crate::measurements::check::findings::{FindingText, findings};
 use crate::measurements::check::machine::machine;
@@ -99,14 +100,9 @@ fn screen(
 
 /// All doubts in one or two lines: the gravest in its words, or their kinds.
 fn doubt(doubts: &[Doubt]) -> Option<Text> {
-    let first = doubts.iter().find(|doubt| doubt.is_grave()).or(doubts.first())?;
-    let more = match doubts.len() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} more)"),
-    };
-    let text = first.text.as_str();
-    if text.chars().count() + more.len() <= DOUBT - "Doubt: .".len() {
-        return Some(text!("Doubt: {}{}.", text, more));
+    let line = doubt_line(doubts)?;
+    if line.chars().count() <= DOUBT {
+        return Some(line.into());
     }
     let mut names: Vec<String> = doubts.iter().filter_map(kind_of_doubt).collect();
     names.dedup();
