@@ -9,7 +9,7 @@ use units::Ppm;
 
 use crate::advice::goals::{Contradiction, Goals};
 use crate::machine::Machine;
-use crate::machine::losses::Taken;
+use crate::machine::losses::{LargestPart, Taken};
 use crate::proof::ProofOutcome;
 use crate::rule::condition::Answer;
 use crate::rule::{Change, Goal, Importance, Kind, Proof, Rule};
@@ -18,6 +18,10 @@ use crate::tables::tables;
 /// What takes less of the lost time is not worth a change: the difference would not be noticed beside the
 /// variation between two runs.
 const WORTH: Ppm = Ppm::new(10_000.0);
+
+/// What stands for a name in the text of an action, up to a brace.
+const FILE_OF: &str = "{file of ";
+const LARGEST_OF: &str = "{largest of ";
 
 /// The advice for a machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,6 +58,8 @@ pub struct AdviceItem {
     pub also: Vec<&'static str>,
     /// What took the time on which the rule acts; null if that was not measured.
     pub taken: Option<Taken>,
+    /// The largest part of that; null if it was not measured, or if the source cannot have several.
+    pub largest: Option<LargestPart>,
     /// What a proof has shown; null if none was requested.
     pub proof: Option<ProofOutcome>,
 }
@@ -240,8 +246,46 @@ fn item(
         from,
         also: Vec::new(),
         taken,
+        largest: source
+            .zip(machine.losses.as_ref())
+            .and_then(|(source, losses)| losses.largest_of(source)),
         proof: None,
     })
+}
+
+/// The text of an action, with names of a machine: of `{file of NAME}` the file that sets NAME at boot, and of
+/// `{largest of SOURCE}` the program or event that took most of the time of that source. `None` if it has no such name.
+fn named(text: &str, machine: &Machine<'_>) -> Option<String> {
+    let file = |name: &str| {
+        let files = machine.facts().settings.configured.get()?;
+        Some(files.get(name)?.file.clone())
+    };
+    let largest = |source: &str| {
+        let losses = machine.losses.as_ref()?;
+        Some(losses.largest_of(&source.to_owned().try_into().ok()?)?.to_string())
+    };
+    replaced(&replaced(text, FILE_OF, file)?, LARGEST_OF, largest)
+}
+
+/// The same for all machines.
+pub fn general_action(text: &str) -> String {
+    let file = |_: &str| Some("the file that sets it".to_owned());
+    let largest = |_: &str| Some("the program".to_owned());
+    let text = replaced(text, FILE_OF, file).unwrap_or_default();
+    replaced(&text, LARGEST_OF, largest).unwrap_or_default()
+}
+
+/// A text with a name in place of the first `{... WORD}` that begins so.
+fn replaced(
+    text: &str,
+    start: &str,
+    name: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let Some((before, rest)) = text.split_once(start) else {
+        return Some(text.to_owned());
+    };
+    let (word, after) = rest.split_once('}')?;
+    Some(format!("{before}{}{after}", name(word)?))
 }
 
 impl Change {
@@ -268,7 +312,7 @@ impl Change {
         Some(match self {
             Self::Set { name, to } => Self::Set { name: name.clone(), to: fill(to)? },
             Self::Boot { parameter } => Self::Boot { parameter: fill(parameter)? },
-            Self::Action { text } => Self::Action { text: fill(text)? },
+            Self::Action { text } => Self::Action { text: fill(&named(text, machine)?)? },
             Self::Unboot { .. } | Self::Build { .. } => self.clone(),
         })
     }
@@ -295,5 +339,40 @@ impl Change {
             Self::Build { option, .. } => format!("CONFIG_{option}"),
             Self::Action { .. } => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::{Facts, Root};
+
+    use super::*;
+
+    /// Check that an action names the file that sets a value, and without a machine says what that is.
+    #[test]
+    fn files_in_actions() {
+        let files = [
+            ("/proc/sys/kernel/osrelease", "6.12.0\n"),
+            ("/etc/sysctl.d/90-old.conf", "kernel.sched_latency_ns = 1\n"),
+            ("/run/sysctl.d/a.conf", ""),
+            ("/usr/local/lib/sysctl.d/a.conf", ""),
+            ("/usr/lib/sysctl.d/a.conf", ""),
+            ("/lib/sysctl.d/a.conf", ""),
+        ];
+        let files = files.map(|(path, text)| (path.to_owned(), text.into()));
+        let facts = Facts::read(&Root::files(files));
+        let machine = Machine::new(&facts, None, None);
+        let text = "Remove it from {file of kernel.sched_latency_ns}, {isolated}";
+        assert_eq!(
+            named(text, &machine).unwrap(),
+            "Remove it from /etc/sysctl.d/90-old.conf, {isolated}"
+        );
+        assert_eq!(
+            general_action(text),
+            "Remove it from the file that sets it, {isolated}"
+        );
+        assert_eq!(named("Restart it", &machine).unwrap(), "Restart it");
+        assert_eq!(named("Move {largest of programs}", &machine), None);
+        assert_eq!(general_action("Move {largest of programs}"), "Move the program");
     }
 }

@@ -21,7 +21,7 @@ mod tables;
 mod verify;
 
 pub use advice::goals::{Contradiction, Goals};
-pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided};
+pub use advice::{Advice, AdviceItem, Holds, RuleText, Undecided, general_action};
 pub use against::{Against, against};
 pub use emit::manifest::{Entry, Manifest};
 pub use emit::{Emitted, EmittedFile, Format, LeftOut, MANIFEST, Origin, emit};
@@ -33,7 +33,7 @@ pub use isolation_plan::{
 };
 pub use lasting::{Lasting, boot_commands, lasting};
 pub use machine::Machine;
-pub use machine::losses::{Losses, Taken};
+pub use machine::losses::{LargestPart, Losses, Taken};
 pub use proof::method::{Method, TICKS_INSTRUCTIONS};
 pub use proof::plan::{Batch, ProofPlan, rounds};
 pub use proof::{Barrier, Effect, MeasuredDifference, ProofOutcome, Proven};

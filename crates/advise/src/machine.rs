@@ -119,6 +119,7 @@ impl<'a> Machine<'a> {
         let answer = match subject.split_once('.') {
             Some(("boot", name)) => Some(self.parameter(name)),
             Some(("service", name)) => Some(self.service(name)),
+            Some(("given", name)) => Some(self.given(name)),
             Some(("facts", key)) => Some(self.fact(key)),
             Some(("noise", name)) => Some(self.loss(|losses| losses.of_source(name))),
             Some(("idle", "timer_hz")) => Some(self.loss(|losses| losses.idle_hz)),
@@ -162,6 +163,14 @@ impl<'a> Machine<'a> {
             Some(&"...") => Answer::Exists,
             Some(value) => Answer::Is((*value).to_owned()),
         }
+    }
+
+    /// The value that a file sets at boot.
+    fn given(&self, name: &str) -> Answer {
+        let Some(values) = self.facts.settings.configured.get() else {
+            return Answer::Unknown;
+        };
+        values.get(name).map_or(Answer::Absent, |it| Answer::Is(it.value.clone()))
     }
 
     fn service(&self, name: &str) -> Answer {

@@ -3,6 +3,7 @@
 use units::Ppm;
 
 use crate::advice::{Advice, AdviceItem};
+use crate::proof::method::Method;
 use crate::proof::{Effect, ProofOutcome, Proven};
 use crate::rule::{Importance, Kind};
 
@@ -16,14 +17,18 @@ impl AdviceItem {
     }
 
     /// Whether it is no longer advised: it makes the metric worse, or it does not change here what it is to avoid by more
-    /// than `smallest`. A mistake is one even if no number shows it; and a guest has no load that a change could help.
+    /// than `smallest`. A mistake is one even if no number shows it; and a guest has no other work, so that it does not
+    /// show the delays that a change is to avoid, but only what the change itself costs.
     fn is_refuted(&self, smallest: Ppm) -> bool {
         let acts_on_it = self.rule.acts_on.is_some()
             && self.rule.kind == Kind::Advice
             && self.rule.importance != Importance::Important
             && self.proven().is_some_and(|proven| proven.kernel.is_none());
+        let is_cost_only = self.proven().is_some_and(|proven| {
+            proven.kernel.is_some() && proven.method == Method::Latency
+        });
         match self.proven().map(|proven| proven.conclusion) {
-            Some(Effect::Worse) => true,
+            Some(Effect::Worse) => !is_cost_only,
             Some(Effect::NoLargerDifference(Some(largest))) => {
                 acts_on_it && largest <= smallest
             }
@@ -82,6 +87,7 @@ mod tests {
                 from: None,
                 also: Vec::new(),
                 taken: None,
+                largest: None,
                 proof: None,
             }
         };
@@ -142,5 +148,17 @@ mod tests {
             assert!(!stays(change, proven(9.0, [5.0, 12.0])));
         }
         assert!(!stays(|_| (), proven(1.0, [-9.0, 9.0])));
+    }
+
+    /// Check that longer delays in a guest, which has no other work, refute nothing, and that more ticks do.
+    #[test]
+    fn worse_in_guests() {
+        let stays = |method| {
+            let ProofOutcome::Proven(proven) = proven(9.0, [5.0, 12.0]) else { panic!() };
+            let kernel = Some("6.12".to_owned());
+            let outcome = ProofOutcome::Proven(Proven { method, kernel, ..proven });
+            !advice(&["one"]).with_proofs(vec![outcome], SMALLEST).items.is_empty()
+        };
+        assert!(stays(Method::Latency) && !stays(Method::Ticks) && !stays(Method::Noise));
     }
 }

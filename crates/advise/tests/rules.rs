@@ -72,6 +72,9 @@ fn files(case: &BTreeMap<String, String>) -> Vec<(String, String)> {
                 let unit = format!("/sys/fs/cgroup/system.slice/{service}.service");
                 files.push((format!("{unit}/cgroup.procs"), "1\n".to_owned()));
             }
+        } else if let Some(name) = subject.strip_prefix("given.") {
+            let file = "/etc/sysctl.d/50-case.conf".to_owned();
+            files.push((file, format!("{name} = {value}\n")));
         } else if subject.starts_with('/') {
             files.push((subject.clone(), value.clone()));
         } else if subject.contains('.') && !is_answered(subject) {

@@ -120,17 +120,25 @@ fn text(kernels: &[String], workload: &BootWorkload) -> String {
     let kernels = Value::from(kernels.to_vec());
     let mut text = format!(
         "name = \"{NAME}\"\nkernels = {kernels}\n[[workload]]\nname = \"{kind}\"\n\
-         [workload.{kind}]\ncpu = {cpu}\nduration = \"{}ns\"\n",
-        duration.get()
+         [workload.{kind}]\ncpu = {cpu}\nduration = \"{}\"\n",
+        spelled(duration)
     );
     // Writing to a string does not fail.
     if let Some(interval) = interval {
-        let _ = writeln!(text, "interval = \"{}ns\"", interval.get());
+        let _ = writeln!(text, "interval = \"{}\"", spelled(interval));
     }
     if let Some(fifo) = fifo {
         let _ = writeln!(text, "fifo = {fifo}");
     }
     text
+}
+
+/// A duration in the largest unit of which it is a whole number: reports show it.
+fn spelled(duration: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| duration.get() % unit == 0);
+    let (unit, name) = whole.unwrap_or((1, "ns"));
+    format!("{}{name}", duration.get() / unit)
 }
 
 #[cfg(test)]

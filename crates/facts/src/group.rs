@@ -16,6 +16,7 @@ pub(crate) mod sched;
 pub(crate) mod sched_debug;
 pub(crate) mod sched_features;
 pub(crate) mod security;
+pub(crate) mod setting_files;
 pub(crate) mod setting_names;
 pub(crate) mod settings;
 pub(crate) mod tick;

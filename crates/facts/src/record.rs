@@ -3,7 +3,8 @@
 //! Stored are the values of boot parameters that are known not to be secret; those kernel messages,
 //! mounts and lines of `/proc/self` that facts use; and no names of the user and host that built
 //! the kernel. Other files are stored completely: they are the kernel's own, except for
-//! `/etc/os-release`. A tree also has the counters that the measurements read, as examples.
+//! `/etc/os-release`. A tree also has the counters that the measurements read, as examples, and the
+//! names and process IDs of those processes that limit the CPU latency.
 
 use std::cell::Cell;
 use std::os::fd::AsFd;

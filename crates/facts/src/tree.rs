@@ -6,6 +6,7 @@
 //! FIFO may block, and opening a device may change its state.
 
 pub(crate) mod file_locks;
+pub(crate) mod holders;
 pub(crate) mod root;
 
 use std::fs::File;

@@ -252,10 +252,15 @@ fn setting(name: &str, to: &str) -> Text {
 fn acts_on(item: &AdviceItem) -> Option<Text> {
     let taken = item.taken.filter(|taken| !taken.ns.is_zero())?;
     let source = item.rule.acts_on?;
+    let largest = item.largest.as_ref().map(|part| {
+        let name = Text::name(part.to_string());
+        text!(" (most of it {}: {})", name, number::known(part.lost_ppm))
+    });
     Some(text!(
-        ": {} took {} of the lost time",
+        ": {} took {} of the lost time{}",
         Text::name(source),
-        number::known(taken.lost_ppm)
+        number::known(taken.lost_ppm),
+        largest
     ))
 }
 

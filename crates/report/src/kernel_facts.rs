@@ -70,7 +70,7 @@ fn title(group: &'static str) -> &'static str {
         "hardware" => "Below the kernel: firmware, heat, frequency",
         "cgroup" => "Control group of this process",
         "pressure" => "Pressure: tasks that wait",
-        "security" => "Privileges of this process",
+        "security" => "Privileges of this process, and CPU vulnerabilities",
         "tracing" => "Tracing",
         "boot" => "Boot parameters",
         "settings" => "Settings",

@@ -29,6 +29,7 @@ pub(crate) fn item(name: &'static str, change: Change, from: Option<&str>) -> Ad
         from: from.map(str::to_owned),
         also: Vec::new(),
         taken: None,
+        largest: None,
         proof: None,
     }
 }

@@ -1,5 +1,9 @@
 //! The time that a machine lost, by source.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
+use recording::ThreadOwner;
 use summary::{CheckSummary, CpuNoiseSummary, CulpritSummary, NoiseSummary, Summary};
 use units::{Nanos, Ppm};
 
@@ -22,6 +26,26 @@ pub struct Taken {
     pub lost_ppm: Option<Ppm>,
     /// That as a share of the CPUs' time.
     pub ppm: Option<Ppm>,
+}
+
+/// The largest part of what a source took: one program, thread or interrupt.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct LargestPart {
+    /// The name of the program, or else that of the event.
+    pub name: String,
+    /// The unit of systemd or the container of the program; null if it is in none, or if that is not known.
+    pub unit: Option<String>,
+    /// Its time, of all CPUs, as a share of the lost time.
+    pub lost_ppm: Option<Ppm>,
+}
+
+impl fmt::Display for LargestPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unit {
+            Some(unit) => write!(f, "{} ({unit})", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 impl Losses {
@@ -63,6 +87,26 @@ impl Losses {
         let (lost, elapsed) = (self.noise.lost(), self.noise.elapsed());
         let ns = ns.min(lost);
         Some(Taken { ns, lost_ppm: Ppm::of(ns, lost), ppm: Ppm::of(ns, elapsed) })
+    }
+
+    /// The largest part of what a source took, if that can have several.
+    pub(crate) fn largest_of(&self, source: &NoiseSource) -> Option<LargestPart> {
+        let mut parts: BTreeMap<(&str, Option<String>), Nanos> = BTreeMap::new();
+        let culprits = self.noise.cpus.iter().flat_map(|cpu| &cpu.culprits);
+        for culprit in culprits.filter(|culprit| source.has(culprit)) {
+            let thread = culprit.thread.as_ref();
+            let name = match thread.and_then(|thread| thread.owner.as_ref()) {
+                Some(ThreadOwner::Program(program)) => program,
+                Some(ThreadOwner::Kernel) | None => &culprit.name,
+            };
+            let unit = thread.and_then(|thread| thread.unit.as_ref());
+            let part = parts.entry((name, unit.map(ToString::to_string))).or_default();
+            *part = *part + culprit.ns;
+        }
+        let ((name, unit), ns) = parts.into_iter().max_by_key(|(_, ns)| *ns)?;
+        let lost_ppm = Ppm::of(ns, self.noise.lost());
+        let is_all = !source.has_several() || ns.is_zero();
+        (!is_all).then(|| LargestPart { name: name.to_owned(), unit, lost_ppm })
     }
 
     /// The share of the worst CPU's time that a source took, in ppm.

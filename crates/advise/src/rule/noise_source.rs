@@ -79,6 +79,16 @@ impl NoiseSource {
         self.which == Which::Programs
     }
 
+    /// Whether several programs, threads or interrupts can belong to it.
+    pub(crate) fn has_several(&self) -> bool {
+        match &self.which {
+            Which::Kind(kind) => matches!(kind, CulpritKind::Irq | CulpritKind::Softirq),
+            Which::Thread(pattern) => pattern.ends_with('*'),
+            Which::Programs | Which::KernelThreads => true,
+            Which::Tick | Which::Timer(_) | Which::Softirq(_) | Which::Elsewhere => false,
+        }
+    }
+
     /// Its name in the tables.
     pub fn name(&self) -> &str {
         &self.text

@@ -323,7 +323,6 @@ fn with_option(kernel: &str, option: &str, value: Option<&str>) -> String {
         // It is a choice, of which the lean kernel has another member.
         ("PREEMPT", Some("n")) | (_, None) => kernel.to_owned(),
         ("PREEMPT", Some(_)) => format!("{kernel},PREEMPT=full"),
-        (_, Some("n")) => format!("{kernel},{option}=off"),
         (_, Some(value)) => format!("{kernel},{option}={value}"),
     }
 }
@@ -412,7 +411,7 @@ mod tests {
                 [words[5], words[7]],
                 [
                     "build:debian:6.12,lean,NO_HZ_FULL=y",
-                    "build:debian:6.12,lean,NO_HZ_FULL=off"
+                    "build:debian:6.12,lean,NO_HZ_FULL=n"
                 ]
             );
         }

@@ -23,6 +23,7 @@ mod nohz;
 mod observed;
 mod packages;
 mod programs;
+mod proven;
 mod qemus;
 mod repeats;
 mod rtla;

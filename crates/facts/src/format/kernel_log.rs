@@ -41,21 +41,17 @@ impl KernelLog {
     pub(crate) fn read(root: &Root, release: Option<&Release>) -> Result<Self, Unknown> {
         match root.kernel_log(FILE) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes)),
-            Err(unknown) if !root.is_live() && unknown.code != Why::NeedsRoot => {
-                let mut printed = PRINTED.iter().filter_map(|path| root.text(path).ok());
-                printed.next().map(|text| Self::printed(&text)).ok_or(unknown)
-            }
-            Err(_) if release.is_some_and(|release| !release.at_least(3, 5)) => {
-                let text = "kernels before 3.5 do not show their messages in /dev/kmsg";
-                Err(Unknown::new(Why::TooOld, text))
-            }
-            Err(unknown) if unknown.code == Why::NeedsRoot => {
-                let text = "the kernel's messages may be read by root only \
-                            (kernel.dmesg_restrict)";
-                Err(Unknown::new(Why::NeedsRoot, text))
-            }
-            Err(unknown) => Err(unknown),
+            Err(unknown) => match Self::of_report(root) {
+                Some(log) => Ok(log),
+                None => Err(why(unknown, release)),
+            },
         }
+    }
+
+    /// The output of `dmesg` in a report.
+    fn of_report(root: &Root) -> Option<Self> {
+        let mut printed = PRINTED.iter().filter(|_| !root.is_live());
+        printed.find_map(|path| root.text(path).ok()).map(|text| Self::printed(&text))
     }
 
     /// Parses the text of `/dev/kmsg`.
@@ -118,6 +114,20 @@ impl KernelLog {
     pub(crate) fn from_boot(&self) -> bool {
         self.from_boot
     }
+}
+
+/// Why there are no messages.
+fn why(unknown: Unknown, release: Option<&Release>) -> Unknown {
+    if release.is_some_and(|release| !release.at_least(3, 5)) {
+        let text = "kernels before 3.5 do not show their messages in /dev/kmsg";
+        return Unknown::new(Why::TooOld, text);
+    }
+    if unknown.code == Why::NeedsRoot {
+        let text = "the kernel's messages may be read by root only \
+                    (kernel.dmesg_restrict)";
+        return Unknown::new(Why::NeedsRoot, text);
+    }
+    unknown
 }
 
 /// The kernel's release in the output of `dmesg`.

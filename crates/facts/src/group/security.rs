@@ -1,8 +1,15 @@
-//! The privileges of this process, and lockdown.
+//! The privileges of this process, lockdown, and mitigations of the processor's vulnerabilities.
 //!
 //! Lockdown from `/sys/kernel/security/lockdown` (since 5.4, securityfs), or else from the kernel's
 //! messages and configuration; the user and the effective capabilities from `/proc/self/status`.
 //! Further restrictions by a container (seccomp) are not included.
+//!
+//! Mitigations from `/sys/devices/system/cpu/vulnerabilities` (since 4.15, and in later releases of
+//! older kernels; `Documentation/ABI/testing/sysfs-devices-system-cpu`), one file for each
+//! vulnerability that the kernel knows. Vulnerabilities that are newer than the kernel are not
+//! included, and in guests the hypervisor may hide what the processor has.
+
+use std::collections::BTreeMap;
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
@@ -11,6 +18,7 @@ use crate::sources::Sources;
 
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 const STATUS: &str = "/proc/self/status";
+const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 const LOCKDOWN_LSM: &str = "SECURITY_LOCKDOWN_LSM";
 const FORCE_INTEGRITY: &str = "LOCK_DOWN_KERNEL_FORCE_INTEGRITY";
 
@@ -41,6 +49,9 @@ group! {
         uid: u32,
         /// The effective capabilities, of those that affect measurements (`sys_nice`, `bpf`, ...).
         capabilities: Vec<String>,
+        /// The mitigations in force, by vulnerability: `Not affected`, `Vulnerable: ...`,
+        /// `Mitigation: ...`.
+        mitigations: BTreeMap<String, String>,
     }
 }
 
@@ -50,6 +61,7 @@ impl Security {
             lockdown: lockdown(sources),
             uid: Fact::of(status(sources, "Uid:", effective_user), STATUS),
             capabilities: Fact::of(status(sources, "CapEff:", capabilities), STATUS),
+            mitigations: Fact::of(mitigations(sources), VULNERABILITIES),
         }
     }
 }
@@ -164,6 +176,30 @@ fn capabilities(value: &str) -> Option<Vec<String>> {
     Some(held.map(|&(_, name)| name.to_owned()).collect())
 }
 
+fn mitigations(sources: &Sources) -> Result<BTreeMap<String, String>, Unknown> {
+    let names = sources
+        .root
+        .list(VULNERABILITIES)
+        .map_err(|unknown| without_vulnerabilities(sources, unknown))?;
+    let files = names.into_iter().map(|name| {
+        let text = sources.root.line(&format!("{VULNERABILITIES}/{name}"))?;
+        Ok((name, text))
+    });
+    files.collect()
+}
+
+/// Why there are no files: with this option, each kernel has them, so a tree without them is older
+/// than this fact.
+fn without_vulnerabilities(sources: &Sources, unknown: Unknown) -> Unknown {
+    const OPTION: &str = "GENERIC_CPU_VULNERABILITIES";
+    let is_old_tree = !sources.root.is_live() && sources.is_set(OPTION) == Some(true);
+    if unknown.code == Why::Absent && is_old_tree {
+        let text = format!("the recorded tree has no {VULNERABILITIES}");
+        return Unknown::new(Why::NotRecorded, text);
+    }
+    sources.why(&unknown, &Needs::since("4.15").with(&[OPTION]).on("sysfs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +293,34 @@ mod tests {
         let line = ("/proc/cmdline", "lockdown=confidentiality");
         let fact = lockdown_of(&[("/dev/kmsg", &messages), (CONFIG, FORCED), line]);
         assert_eq!(fact.get().unwrap(), "confidentiality");
+    }
+
+    /// Check the mitigations, and the reasons if there are none.
+    #[test]
+    fn mitigations() {
+        let file = |name: &str| format!("{VULNERABILITIES}/{name}");
+        let [l1tf, mds] = ["l1tf", "mds"].map(file);
+        let files = [
+            (mds.as_str(), "Not affected\n"),
+            (&l1tf, "Mitigation: PTE Inversion; VMX: vulnerable\n"),
+        ];
+        let read =
+            |files: &[(&str, &str)]| Security::read(&tree(files).sources()).mitigations;
+        let found = read(&files);
+        let found: Vec<_> = found.get().unwrap().iter().collect();
+        let expected = [
+            ("l1tf", "Mitigation: PTE Inversion; VMX: vulnerable"),
+            ("mds", "Not affected"),
+        ];
+        let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(found, expected.each_ref().map(|(name, text)| (name, text)));
+        let why = |files: &[(&str, &str)]| read(files).value().unwrap_err().code;
+        assert_eq!(why(&[("/proc/sys/kernel/osrelease", "4.14.5")]), Why::TooOld);
+        assert_eq!(why(&[RELEASE, (CONFIG, LSM)]), Why::NotConfigured);
+        let set = "CONFIG_GENERIC_CPU_VULNERABILITIES=y\n";
+        assert_eq!(why(&[RELEASE, (CONFIG, set)]), Why::NotRecorded);
+        assert_eq!(why(&[(&mds, "\n")]), Why::Absent);
+        assert_eq!(why(&[(&mds, "a\nb\n")]), Why::Garbage);
     }
 
     /// Check the user ID and the capabilities, of which one is missing.

@@ -62,6 +62,19 @@ pub(crate) const SYSCTLS: &[&str] = &[
     "vm.zone_reclaim_mode",
 ];
 
+/// Sysctls that kernels had, and that files still set: `kernel/sysctl.c`, `net/ipv4/sysctl_net_ipv4.c` (2.6.18 to 7.3).
+#[rustfmt::skip]
+pub(crate) const REMOVED: &[&str] = &[
+    "kernel.numa_balancing_scan_delay_ms",
+    "kernel.sched_compat_yield",
+    "kernel.sched_latency_ns",
+    "kernel.sched_min_granularity_ns",
+    "kernel.sched_nr_migrate",
+    "kernel.sched_tunable_scaling",
+    "kernel.softlockup_thresh",
+    "vm.hugepages_treat_as_movable",
+];
+
 /// Files below `/sys` and `/proc`: `Documentation/ABI/`.
 #[rustfmt::skip]
 pub(crate) const FILES: &[&str] = &[

@@ -1,5 +1,5 @@
-//! The values of settings that advice is about: files that can be written at run time, options of the
-//! kernel's configuration, and services that change settings or cause noise.
+//! The values of settings that advice is about: files that can be written at run time, the files that set them
+//! at boot, options of the kernel's configuration, and services that change settings or cause noise.
 //!
 //! `setting_names` has their names. Of a file with a choice (`always [madvise] never`), the value is what is
 //! chosen. Services are those of systemd: a service that runs has a cgroup of its name. What other files say
@@ -8,13 +8,16 @@
 use std::collections::BTreeMap;
 
 use crate::fact::{Fact, Unknown, Why, group};
-use crate::group::setting_names::{FILES, OPTIONS, SERVICES, SYSCTLS};
+use crate::group::setting_files::{FileSetting, active_profile, add_profiles, sysctls};
+use crate::group::setting_names::{FILES, OPTIONS, REMOVED, SERVICES, SYSCTLS};
 use crate::sources::Sources;
 
 /// Every kernel has it: a tree without it has no settings but those that other facts are read from.
 const ALWAYS: &str = "vm.swappiness";
 /// Where a report of sos has the values of all sysctls.
 const PRINTED: &str = "/sos_commands/kernel/sysctl_-a";
+/// Where files set them.
+const CONFIGURED: &str = "/etc/sysctl.d, /etc/sysctl.conf, /etc/tuned";
 /// Where the files of sysctls are.
 const SYSCTL: &str = "/proc/sys";
 /// The cgroups of systemd's services: of v2, of the hybrid layout, and of v1.
@@ -35,6 +38,11 @@ group! {
         options: BTreeMap<String, String>,
         /// The services that run.
         services: Vec<String>,
+        /// Settings that files set at boot, with the last file: of sysctls, and of the active profile of tuned if it
+        /// runs. Also sysctls that this kernel does not have any more.
+        configured: BTreeMap<String, FileSetting>,
+        /// The active profile of tuned; null if it has none.
+        tuned_profile: Option<String>,
     }
 }
 
@@ -55,13 +63,34 @@ impl Settings {
             unread.append(&mut absent);
         }
         let source = format!("{SYSCTL}, /sys");
+        let services = services(sources);
+        let tuned_profile = active_profile(sources.root);
+        let runs = |list: &Vec<String>| list.iter().any(|service| service == "tuned");
+        let profile = tuned_profile.as_ref().ok().and_then(Option::as_deref);
+        let profile = profile.filter(|_| services.get().is_none_or(runs));
         Self {
             values: Fact::known(values, source.as_str()),
             unread: Fact::known(unread, source),
             options: Fact::of(options(sources), sources.config_file()),
-            services: services(sources),
+            services,
+            configured: Fact::of(configured(sources, profile), CONFIGURED),
+            tuned_profile: Fact::of(tuned_profile, "/etc/tuned/active_profile"),
         }
     }
+}
+
+/// The values of known settings in files.
+fn configured(
+    sources: &Sources,
+    profile: Option<&str>,
+) -> Result<BTreeMap<String, FileSetting>, Unknown> {
+    let mut values = sysctls(sources.root)?;
+    if let Some(profile) = profile {
+        add_profiles(sources.root, profile, &mut values);
+    }
+    let known = [SYSCTLS, FILES, REMOVED];
+    values.retain(|name, _| known.iter().any(|names| names.contains(&name.as_str())));
+    Ok(values)
 }
 
 /// The output of `sysctl -a`, if the tree is a report of sos.
@@ -142,6 +171,29 @@ mod tests {
         let options = settings.options.get().unwrap();
         assert_eq!((&*options["NO_HZ_FULL"], &*options["PREEMPT_RT"]), ("y", "n"));
         assert_eq!(settings.services.get().unwrap(), &["irqbalance"]);
+    }
+
+    /// Check that files have known settings only, and that a profile counts if tuned runs.
+    #[test]
+    fn configured_values() {
+        let profile =
+            ("/etc/tuned/a/tuned.conf", "[sysctl]\nkernel.sched_latency_ns=1\n");
+        let of = |service: &str| {
+            let unit =
+                format!("/sys/fs/cgroup/system.slice/{service}.service/cgroup.procs");
+            let tree = tree(&[
+                ("/etc/sysctl.d/a.conf", "vm.swappiness=10\nvm.other=1\n"),
+                ("/etc/tuned/active_profile", "a\n"),
+                profile,
+                (&unit, "1\n"),
+            ]);
+            let settings = Settings::read(&tree.sources());
+            assert_eq!(settings.tuned_profile.get().unwrap().as_deref(), Some("a"));
+            let names = settings.configured.get().unwrap().keys().cloned();
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(of("tuned"), ["kernel.sched_latency_ns", "vm.swappiness"]);
+        assert_eq!(of("irqbalance"), ["vm.swappiness"]);
     }
 
     /// Check that a report of sos has the kernel's release and the sysctls, though not as files of their own.

@@ -24,6 +24,7 @@ use units::CpuSet;
 use crate::error::{Error, Kind};
 use crate::fact::{Unknown, Why};
 use crate::tree::Tree;
+use crate::tree::holders::{self, FOLDERS};
 
 /// The manifest's file name.
 const MANIFEST: &str = "noisefloor-tree.json";
@@ -45,6 +46,9 @@ struct Manifest {
     /// trees.
     #[serde(default)]
     read_only: Option<BTreeSet<String>>,
+    /// The processes that had a file open, by file, of those for which facts use it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    holders: BTreeMap<String, Vec<String>>,
 }
 
 impl Manifest {
@@ -80,6 +84,7 @@ pub struct Root {
     base: Base,
     cache: RefCell<BTreeMap<String, Result<Vec<u8>, Unknown>>>,
     read_only: RefCell<BTreeSet<String>>,
+    holders: RefCell<BTreeMap<String, Result<Vec<String>, Unknown>>>,
 }
 
 impl Root {
@@ -89,7 +94,12 @@ impl Root {
     }
 
     fn of(base: Base) -> Self {
-        Self { base, cache: RefCell::default(), read_only: RefCell::default() }
+        Self {
+            base,
+            cache: RefCell::default(),
+            read_only: RefCell::default(),
+            holders: RefCell::default(),
+        }
     }
 
     /// A tree that was recorded by [`Root::record`], or written manually.
@@ -259,6 +269,31 @@ impl Root {
         }
     }
 
+    /// The processes that have a file open, without this one, as `NAME (PID)`, sorted.
+    ///
+    /// # Errors
+    /// Why they are unknown.
+    pub(crate) fn holders(&self, path: &str) -> Result<Vec<String>, Unknown> {
+        let mut cache = self.holders.borrow_mut();
+        let found = cache.entry(path.to_owned()).or_insert_with(|| match &self.base {
+            Base::Live => {
+                holders::holders(path).map_err(|error| self.reason(FOLDERS, &error))
+            }
+            Base::Tree { manifest, .. } => {
+                manifest.holders.get(path).cloned().ok_or_else(|| {
+                    manifest.unreadable.get(FOLDERS).cloned().unwrap_or_else(|| {
+                        let text = format!(
+                            "the recorded tree has no processes that hold {path}"
+                        );
+                        Unknown::new(Why::NotRecorded, text)
+                    })
+                })
+            }
+            Base::Files(_) => Err(not_given(FOLDERS)),
+        });
+        found.clone()
+    }
+
     /// The names in a directory, sorted.
     ///
     /// # Errors
@@ -304,7 +339,7 @@ impl Root {
             Base::Tree { manifest, .. } => manifest.read_only.clone(),
             Base::Files(_) => None,
         };
-        let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new(), read_only };
+        let mut manifest = Manifest { format: 1, read_only, ..Manifest::default() };
         for (path, found) in self.cache.borrow().iter() {
             match found {
                 Ok(bytes) => write(path, &redact(path, bytes))?,
@@ -314,9 +349,24 @@ impl Root {
                 }
             }
         }
+        self.record_holders(&mut manifest);
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|error| Error::new(Kind::Record, dir, error))?;
         write(MANIFEST, (text + "\n").as_bytes())
+    }
+
+    fn record_holders(&self, manifest: &mut Manifest) {
+        for (path, found) in self.holders.borrow().iter() {
+            match found {
+                Ok(processes) => {
+                    manifest.holders.insert(path.clone(), processes.clone());
+                }
+                Err(unknown) if unknown.code == Why::NotRecorded => {}
+                Err(unknown) => {
+                    manifest.unreadable.insert(FOLDERS.to_owned(), unknown.clone());
+                }
+            }
+        }
     }
 
     fn fetch(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, Unknown> {
@@ -423,7 +473,8 @@ mod tests {
         let manifest = Manifest {
             format: 1,
             unreadable: [("/proc/timer_list".to_owned(), refused.clone())].into(),
-            read_only: None,
+            holders: [("/dev/a".to_owned(), vec!["tuned (812)".to_owned()])].into(),
+            ..Manifest::default()
         };
         let text = serde_json::to_vec(&manifest).unwrap();
         write(machine.path(), MANIFEST, &text);
@@ -434,6 +485,8 @@ mod tests {
         };
         let results = read_all(&first);
         assert_eq!(results[1], Err(refused));
+        assert_eq!(first.holders("/dev/a").unwrap(), ["tuned (812)"]);
+        assert_eq!(first.holders("/dev/b").unwrap_err().code, Why::NotRecorded);
 
         let copy = tempfile::tempdir().unwrap();
         first
@@ -441,7 +494,11 @@ mod tests {
                 bytes.to_vec()
             })
             .unwrap();
-        assert_eq!(read_all(&Root::tree(copy.path()).unwrap()), results);
+        let second = Root::tree(copy.path()).unwrap();
+        assert_eq!(read_all(&second), results);
+        for file in ["/dev/a", "/dev/b"] {
+            assert_eq!(second.holders(file), first.holders(file));
+        }
     }
 
     /// Check that a directory without files of a kernel is rejected.

@@ -177,7 +177,11 @@ fn method(proven: &Proven) -> Text {
     let command = Text::command(proven.measurement.as_str());
     match &proven.kernel {
         Some(kernel) => {
-            text!("{} in guests of kernel {}", command, Text::name(kernel.as_str()))
+            text!(
+                "{} in guests of kernel {}, without other work",
+                command,
+                Text::name(kernel.as_str())
+            )
         }
         None => text!("{}, {} runs without and {} with it", command, without, with),
     }

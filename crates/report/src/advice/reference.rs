@@ -1,6 +1,6 @@
 //! The reference of the rules of advice, in Markdown: `docs/advice.md`.
 
-use advise::{Change, Rule, Table};
+use advise::{Change, Rule, Table, general_action};
 
 use crate::document::list::{Item, List};
 use crate::document::text::{Text, text};
@@ -66,7 +66,7 @@ fn planned(change: &Change) -> Text {
         Change::Build { option, to } => {
             text!("use a kernel with {}", Text::command(format!("CONFIG_{option}={to}")))
         }
-        Change::Action { text } => Text::from(text.as_str()),
+        Change::Action { text } => general_action(text).into(),
     }
 }
 

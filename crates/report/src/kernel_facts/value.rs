@@ -9,6 +9,8 @@ use crate::number;
 
 /// Longer lists are cut; JSON has all items.
 const ITEMS_MAX: usize = 16;
+/// The mitigation of a vulnerability that the processor does not have.
+const NOT_AFFECTED: &str = "Not affected";
 
 /// The fact's name in its group, in words: `rt_runtime_us` is `rt runtime`.
 pub(crate) fn label(name: &str) -> String {
@@ -36,6 +38,7 @@ pub(crate) fn lines(key: &str, value: &Value) -> Vec<Text> {
         Some(list) if key == "boot.inert" && !list.is_empty() => {
             shown(list.iter().map(inert))
         }
+        _ if key == "security.mitigations" => mitigations(value),
         _ => vec![special(key, value).unwrap_or_else(|| plain(key, value))],
     }
 }
@@ -55,6 +58,7 @@ fn special(key: &str, value: &Value) -> Option<Text> {
             explained(key, value.as_str()?)?.into()
         }
         "sched.rt_runtime_us" if value.as_i64() == Some(-1) => "no limit".into(),
+        "power.dma_latency_us" if value.is_null() => "no limit".into(),
         "cpus.smt" => {
             let is_active = value.get("active")?.as_bool()?;
             let control = Text::name(value.get("control")?.as_str()?);
@@ -182,6 +186,24 @@ fn inert(inert: &Value) -> Text {
     text!("{}: {}", Text::command(part("parameter")), part("text"))
 }
 
+/// The vulnerabilities that the processor has, each in a text, and the others in one.
+fn mitigations(value: &Value) -> Vec<Text> {
+    let all = value.as_object().into_iter().flatten();
+    let (others, affected): (Vec<_>, Vec<_>) =
+        all.partition(|(_, text)| text.as_str() == Some(NOT_AFFECTED));
+    let mut texts = shown(affected.into_iter().map(|(name, text)| {
+        text!("{}: {}", Text::name(name), text.as_str().unwrap_or(number::UNKNOWN))
+    }));
+    if !others.is_empty() || texts.is_empty() {
+        let names = Text::join(others.iter().map(|(name, _)| Text::name(*name)), ", ");
+        texts.push(text!(
+            "not affected: {}",
+            if names.is_empty() { "none".into() } else { names }
+        ));
+    }
+    texts
+}
+
 /// The items, with these separators.
 fn items(items: impl ExactSizeIterator<Item = Text>, between: &str) -> Text {
     let shown = Text::join(shown(items), between);
@@ -215,6 +237,8 @@ mod tests {
             ("sched.base_slice_ns", json!(2_800_000), "2.8 ms"),
             ("sched.rt_runtime_us", json!(950_000), "950 ms"),
             ("sched.rt_runtime_us", json!(-1), "no limit"),
+            ("power.dma_latency_us", json!(20), "20 µs"),
+            ("power.dma_latency_us", json!(null), "no limit"),
             ("sched.rr_timeslice_ms", json!(100), "100 ms"),
             ("sched.fair_server_runtime_ns", json!([50_000_000, 0]), "50 ms, 0 ns"),
             ("clock.tsc_hz", json!(2_596_122_000_u64), "2.60 GHz"),
@@ -241,6 +265,19 @@ mod tests {
         let text = words("cpus.cores", &json!(cores)).to_string();
         assert!(text.starts_with("0,128 | 1,129 | "), "{text}");
         assert!(text.ends_with("and 112 more (see --json)"), "{text}");
+    }
+
+    /// Check that each vulnerability that the processor has is in a line of its own.
+    #[test]
+    fn vulnerabilities() {
+        let texts = json!({
+            "l1tf": "Not affected", "mds": "Vulnerable; SMT vulnerable",
+            "meltdown": "Mitigation: PTI", "srbds": "Not affected",
+        });
+        let expected = "mds: Vulnerable; SMT vulnerable; meltdown: Mitigation: PTI; \
+                        not affected: l1tf, srbds";
+        assert_eq!(words("security.mitigations", &texts), expected);
+        assert_eq!(lines("security.mitigations", &texts).len(), 3);
     }
 
     /// Check the values that are structures.

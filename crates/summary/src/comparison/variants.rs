@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// The groups of facts about the noisefloor process rather than the machine, and of those that change all
 /// the time; and single facts that do.
 const NOT_COMPARED: [&str; 3] = ["security", "tracing", "pressure"];
-const COUNTS: [&str; 1] = ["cgroup.throttling"];
+const COUNTS: [&str; 2] = ["cgroup.throttling", "power.dma_latency_holders"];
 
 /// The shortest gap that was stored, and the factor within which it is the same: it is calibrated before
 /// each run, and differs a little each time.
