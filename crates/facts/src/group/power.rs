@@ -199,7 +199,7 @@ mod tests {
         let read = |file: &[(&str, &str)]| Power::read(&tree(file).sources());
         let of = |limit: i32| {
             let bytes = limit.to_ne_bytes();
-            read(&[(DMA_LATENCY, str::from_utf8(&bytes).unwrap())])
+            read(&[(DMA_LATENCY, std::str::from_utf8(&bytes).unwrap())])
         };
         let held = of(20);
         assert_eq!(held.dma_latency_us, Fact::known(Some(20), DMA_LATENCY));
