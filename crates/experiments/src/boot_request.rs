@@ -11,30 +11,33 @@ use crate::program_request::{ProgramRequest, program_table};
 use crate::table::source::{NOWHERE, Source};
 use crate::table::{BootRow, Table};
 
-/// The name of the experiment, and of the row with the boot parameters.
+/// The name of the experiment, and of the rows with boot parameters.
 const NAME: &str = "try";
-const BOOT: &str = "boot";
+const BOOT: [&str; 2] = ["now", "boot"];
 
-/// A measurement, and what it is tried with.
+/// A measurement, and what differs between its two guests.
 #[derive(Debug, Clone)]
 pub struct BootRequest {
-    /// The kernel.
-    pub kernel: String,
-    /// What differs in the second guest.
-    pub tried: TriedBoot,
-    /// The number of the guest's CPUs.
+    /// What is booted.
+    pub guests: GuestPair,
+    /// The number of each guest's CPUs.
     pub cpus: u32,
     /// The measurement.
     pub workload: BootWorkload,
 }
 
-/// What is booted instead of the kernel with its default parameters.
+/// What two guests boot.
 #[derive(Debug, Clone)]
-pub enum TriedBoot {
-    /// The same kernel with these boot parameters.
-    Append(String),
-    /// Another kernel.
-    Kernel(String),
+pub enum GuestPair {
+    /// One kernel, with these boot parameters; the lab's own ones only if a text is empty.
+    Boots {
+        /// The kernel.
+        kernel: String,
+        /// The parameters of each guest.
+        appends: [String; 2],
+    },
+    /// Two kernels.
+    Kernels([String; 2]),
 }
 
 /// A measurement of a guest.
@@ -72,24 +75,21 @@ pub enum BootWorkload {
 }
 
 impl Experiment {
-    /// The experiment of a measurement in a guest of the kernel with the default boot parameters, and in one
-    /// with what is tried.
+    /// The experiment of a measurement in two guests, in their order.
     ///
     /// # Errors
     /// An entry is invalid.
     pub fn of_boot(request: &BootRequest) -> Result<Self, Error> {
         let source = Source::new(NAME, "");
         let invalid = |why: EntryError| source.refuse(NOWHERE, why.to_string());
-        let mut kernels = vec![request.kernel.clone()];
-        let mut boots = vec![BootRow::default()];
-        match &request.tried {
-            TriedBoot::Kernel(name) => kernels.push(name.clone()),
-            TriedBoot::Append(append) => boots.push(BootRow {
-                name: Some(Spanned::new(NOWHERE, BOOT.parse().map_err(invalid)?)),
-                append: append.parse().map_err(invalid)?,
-                ..BootRow::default()
-            }),
-        }
+        let (kernels, boots) = match &request.guests {
+            GuestPair::Kernels(kernels) => (kernels.to_vec(), vec![BootRow::default()]),
+            GuestPair::Boots { kernel, appends } => {
+                let rows = BOOT.iter().zip(appends).map(boot_row);
+                let rows = rows.collect::<Result<_, _>>().map_err(invalid)?;
+                (vec![kernel.clone()], rows)
+            }
+        };
         let mut table = if let BootWorkload::Program(run) = &request.workload {
             let run = run.clone();
             let program = ProgramRequest { kernels, run, ..Default::default() };
@@ -103,6 +103,15 @@ impl Experiment {
         table.machine.cpus = Some(request.cpus.to_string().parse().map_err(invalid)?);
         Self::from_table(source, table)
     }
+}
+
+/// A row with boot parameters; the default one without.
+fn boot_row((name, append): (&&str, &String)) -> Result<BootRow, EntryError> {
+    if append.is_empty() {
+        return Ok(BootRow::default());
+    }
+    let name = Some(Spanned::new(NOWHERE, name.parse()?));
+    Ok(BootRow { name, append: append.parse()?, ..BootRow::default() })
 }
 
 /// A table with that workload, as TOML.
@@ -146,8 +155,9 @@ mod tests {
     use super::*;
 
     fn request(workload: BootWorkload) -> BootRequest {
-        let tried = TriedBoot::Append("nohz_full=1 isolcpus=1".to_owned());
-        BootRequest { kernel: "debian:6.12-cloud".to_owned(), tried, cpus: 2, workload }
+        let appends = [String::new(), "nohz_full=1 isolcpus=1".to_owned()];
+        let guests = GuestPair::Boots { kernel: "debian:6.12-cloud".to_owned(), appends };
+        BootRequest { guests, cpus: 2, workload }
     }
 
     /// Check that each workload makes two cells, which differ in their boot parameters only.
@@ -174,13 +184,28 @@ mod tests {
     fn two_kernels() {
         let (cpu, duration) = (Cpu::new(1), Nanos::from_secs(1));
         let workload = BootWorkload::Ticks { cpu, duration };
-        let other = "build:debian:6.12,lean,HZ=100".to_owned();
-        let tried = TriedBoot::Kernel(other.clone());
-        let request = BootRequest { tried, ..request(workload) };
+        let kernels = ["debian:6.12-cloud", "build:debian:6.12,lean,HZ=100"];
+        let guests = GuestPair::Kernels(kernels.map(str::to_owned));
+        let request = BootRequest { guests, ..request(workload) };
         let experiment = Experiment::of_boot(&request).unwrap();
         let [base, tried] = experiment.cells() else { panic!() };
-        assert_eq!([&base.kernel, &tried.kernel], ["debian:6.12-cloud", &other]);
+        assert_eq!([&base.kernel, &tried.kernel], kernels);
         assert_eq!((&base.params, &base.workload), (&tried.params, &tried.workload));
+    }
+
+    /// Check that guests with different parameters are two cells, in their order.
+    #[test]
+    fn two_appends() {
+        let (cpu, duration) = (Cpu::new(1), Nanos::from_secs(1));
+        let workload = BootWorkload::Ticks { cpu, duration };
+        for appends in [["nohz=off", "nohz=on"], ["nohz=off", ""]] {
+            let kernel = "debian:6.12-cloud".to_owned();
+            let guests = GuestPair::Boots { kernel, appends: appends.map(str::to_owned) };
+            let request = BootRequest { guests, ..request(workload.clone()) };
+            let experiment = Experiment::of_boot(&request).unwrap();
+            let [base, tried] = experiment.cells() else { panic!() };
+            assert_eq!([&base.params, &tried.params], appends);
+        }
     }
 
     /// Check that invalid entries are errors.

@@ -32,7 +32,7 @@ mod program_request;
 mod table;
 mod variations;
 
-pub use boot_request::{BootRequest, BootWorkload, TriedBoot};
+pub use boot_request::{BootRequest, BootWorkload, GuestPair};
 pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;

@@ -1,6 +1,6 @@
 //! `noisefloor try --boot`: boot parameters, tried in guests of a kernel.
 
-use experiments::{BootRequest, BootWorkload, Experiment, TriedBoot};
+use experiments::{BootRequest, BootWorkload, Experiment, GuestPair};
 use recording::Ending;
 use report::{ComparedCells, compared_cells_json, tried_boot_document};
 use summary::CellsComparison;
@@ -26,8 +26,9 @@ pub(crate) fn run(
     output: Output,
 ) -> Result<Outcome, Failure> {
     let cpus = cpus(&workload);
-    let (kernel, tried) = (kernel.to_owned(), TriedBoot::Append(append.to_owned()));
-    let request = BootRequest { kernel, tried, cpus, workload };
+    let appends = [String::new(), append.to_owned()];
+    let guests = GuestPair::Boots { kernel: kernel.to_owned(), appends };
+    let request = BootRequest { guests, cpus, workload };
     let experiment = Experiment::of_boot(&request)?;
     let cells = lab::cells(&lab::open()?, experiment.cells(), &How::default(), output)?;
     for cell in &cells {

@@ -13,7 +13,7 @@ use ::advise::{
     Barrier, Machine, MeasuredDifference, Method, ProofOutcome, Proven, Version,
 };
 use ::lab::{Cache, CellObserver};
-use experiments::{BootRequest, BootWorkload, Experiment, TriedBoot};
+use experiments::{BootRequest, BootWorkload, Experiment, GuestPair};
 use kernels::{Fetch, Kernels};
 use recording::{Cell, Ending};
 use units::{Cpu, CpuSet, Nanos};
@@ -166,21 +166,21 @@ impl Guests {
         if forwarding.is_interrupted() {
             return not(Barrier::Interrupted);
         }
-        let pairs = match self.pairs(&case.change) {
-            Ok(pairs) => pairs,
+        let pair = match self.pair(&case.change) {
+            Ok(pair) => pair,
             Err(why) => return not(Barrier::NoGuest(why)),
         };
-        let late = || match &case.change {
-            GuestChange::Boot(_) => not(Barrier::Budget),
-            GuestChange::Build { .. } => {
-                not(Barrier::Build(build_command(&pairs, case.method)))
+        let late = || match &pair {
+            GuestPair::Boots { .. } => not(Barrier::Budget),
+            GuestPair::Kernels(kernels) => {
+                not(Barrier::Build(build_command(kernels, case.method)))
             }
         };
         if clock.rest(Nanos::ZERO).is_zero() {
             return late();
         }
         let found = until_stopped(clock, forwarding, |stop| {
-            self.compare(case, &pairs, output, stop)
+            self.compare(case, pair.clone(), output, stop)
         });
         match found {
             Ok(proven) => ProofOutcome::Proven(proven),
@@ -190,27 +190,22 @@ impl Guests {
         }
     }
 
-    /// The pair of guests to compare, without and with the change; or two pairs, of which the second guests are
-    /// compared. An error says why there is none.
-    fn pairs(&self, change: &GuestChange) -> Result<Vec<Pair>, String> {
+    /// The guests without and with a change. An error says why there are none.
+    fn pair(&self, change: &GuestChange) -> Result<GuestPair, String> {
         if let Some(why) = &self.impossible {
             return Err(why.clone());
         }
-        let append = |parameter: &String| Pair {
-            kernel: self.kernel.clone().unwrap_or_else(|| RUNNING.to_owned()),
-            tried: TriedBoot::Append(parameter.clone()),
-        };
         match (change, &self.unbootable) {
             (GuestChange::Boot(_), Some(why)) => Err(why.clone()),
-            (GuestChange::Boot(parameters), None) => {
-                Ok(parameters.iter().flatten().map(append).collect())
-            }
+            (GuestChange::Boot(parameters), None) => Ok(GuestPair::Boots {
+                kernel: self.kernel.clone().unwrap_or_else(|| RUNNING.to_owned()),
+                appends: parameters.clone().map(Option::unwrap_or_default),
+            }),
             (GuestChange::Build { option, values }, _) => {
                 let lean = self.lean.as_ref().map_err(Clone::clone)?;
-                let [kernel, tried] = values
-                    .each_ref()
-                    .map(|value| with_option(lean, option, value.as_deref()));
-                Ok(vec![Pair { kernel, tried: TriedBoot::Kernel(tried) }])
+                let kernel =
+                    |value: &Option<String>| with_option(lean, option, value.as_deref());
+                Ok(GuestPair::Kernels(values.each_ref().map(kernel)))
             }
         }
     }
@@ -219,24 +214,18 @@ impl Guests {
     fn compare(
         &self,
         case: &Case,
-        pairs: &[Pair],
+        guests: GuestPair,
         output: Output,
         stop: &AtomicBool,
     ) -> Result<Proven, String> {
-        let mut pairs = pairs.iter().map(|pair| self.cells(pair, case, output, stop));
-        let first = pairs.next().ok_or("no boot parameter differs")??;
-        let [base, tried] = match (pairs.next(), &case.change) {
-            (Some(second), _) => {
-                let ([_, base], [_, tried]) = (first, second?);
-                [base, tried]
-            }
-            // The parameter is removed by the change.
-            (None, GuestChange::Boot([Some(_), None])) => {
-                let [without, with] = first;
-                [with, without]
-            }
-            (None, _) => first,
-        };
+        let workload = self.workload(case.method);
+        let request = BootRequest { guests, cpus: self.cpus, workload };
+        let experiment = Experiment::of_boot(&request);
+        let experiment = experiment.map_err(|why| units::chain(&why).to_string())?;
+        let (plans, how) = (experiment.cells(), How::default());
+        let cells =
+            lab::open().and_then(|lab| lab::cells_until(&lab, plans, &how, output, stop));
+        let [base, tried] = both(cells.map_err(|why| why.to_string())?)?;
         let measured = MeasuredDifference::of_guests(case.method, &base, &tried);
         let measured = measured.ok_or("a guest has not measured what is compared")?;
         Ok(Proven {
@@ -247,28 +236,6 @@ impl Guests {
             conclusion: measured.exact_effect(),
             measured,
         })
-    }
-
-    /// The cells of a pair.
-    fn cells(
-        &self,
-        pair: &Pair,
-        case: &Case,
-        output: Output,
-        stop: &AtomicBool,
-    ) -> Result<[Cell; 2], String> {
-        let request = BootRequest {
-            kernel: pair.kernel.clone(),
-            tried: pair.tried.clone(),
-            cpus: self.cpus,
-            workload: self.workload(case.method),
-        };
-        let experiment = Experiment::of_boot(&request);
-        let experiment = experiment.map_err(|why| units::chain(&why).to_string())?;
-        let (plans, how) = (experiment.cells(), How::default());
-        let cells =
-            lab::open().and_then(|lab| lab::cells_until(&lab, plans, &how, output, stop));
-        both(cells.map_err(|why| why.to_string())?)
     }
 
     fn workload(&self, method: Method) -> BootWorkload {
@@ -283,12 +250,6 @@ impl Guests {
             Method::Ticks => BootWorkload::Ticks { cpu, duration: IDLE },
         }
     }
-}
-
-/// Two guests.
-struct Pair {
-    kernel: String,
-    tried: TriedBoot,
 }
 
 impl Case {
@@ -328,13 +289,9 @@ fn with_option(kernel: &str, option: &str, value: Option<&str>) -> String {
 }
 
 /// The command that compares two kernels.
-fn build_command(pairs: &[Pair], method: Method) -> String {
-    let kernels = pairs.iter().flat_map(|pair| match &pair.tried {
-        TriedBoot::Kernel(tried) => vec![&pair.kernel, tried],
-        TriedBoot::Append(_) => vec![&pair.kernel],
-    });
-    let kernels = kernels.map(|kernel| format!(" --kernel {kernel}"));
-    format!("noisefloor lab run {}{}", method.experiment(), kernels.collect::<String>())
+fn build_command([base, tried]: &[String; 2], method: Method) -> String {
+    let experiment = method.experiment();
+    format!("noisefloor lab run {experiment} --kernel {base} --kernel {tried}")
 }
 
 /// The two cells of a request, unless one was lost.
@@ -382,7 +339,7 @@ fn debian_package(release: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn pairs(lean: &str, option: &str, values: [Option<&str>; 2]) -> Vec<Pair> {
+    fn kernels(lean: &str, option: &str, values: [Option<&str>; 2]) -> [String; 2] {
         let guests = Guests {
             kernel: None,
             lean: Ok(lean.to_owned()),
@@ -394,7 +351,9 @@ mod tests {
             unbootable: Some("no image".to_owned()),
         };
         let values = values.map(|value| value.map(str::to_owned));
-        guests.pairs(&GuestChange::Build { option: option.to_owned(), values }).unwrap()
+        let change = GuestChange::Build { option: option.to_owned(), values };
+        let GuestPair::Kernels(kernels) = guests.pair(&change).unwrap() else { panic!() };
+        kernels
     }
 
     /// Check that the command for an option names an experiment and kernels that exist, for each measurement.
@@ -402,8 +361,8 @@ mod tests {
     fn build_commands() {
         let lean = lean(None, Some((6, 12, 9))).unwrap();
         for method in [Method::Noise, Method::Latency, Method::Ticks] {
-            let pairs = pairs(&lean, "NO_HZ_FULL", [Some("y"), Some("n")]);
-            let command = build_command(&pairs, method);
+            let kernels = kernels(&lean, "NO_HZ_FULL", [Some("y"), Some("n")]);
+            let command = build_command(&kernels, method);
             let words: Vec<&str> = command.split_whitespace().collect();
             assert_eq!(words[..3], ["noisefloor", "lab", "run"]);
             assert!(Experiment::builtin(words[3]).is_ok(), "{command}");
@@ -429,8 +388,10 @@ mod tests {
                 "y" => "n",
                 _ => "300",
             };
-            let pairs = pairs("build:debian:6.12,lean", option, [Some(from), Some(to)]);
-            for name in build_command(&pairs, Method::Noise).split(" --kernel ").skip(1) {
+            let kernels =
+                kernels("build:debian:6.12,lean", option, [Some(from), Some(to)]);
+            for name in build_command(&kernels, Method::Noise).split(" --kernel ").skip(1)
+            {
                 assert!(kernels::check_name(name).is_ok(), "{name}");
             }
             count += 1;
