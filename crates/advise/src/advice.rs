@@ -166,9 +166,10 @@ impl Rule {
 impl Advice {
     /// The advice for a machine. Without a kernel's version, only rules for all kernels are judged.
     pub fn of(machine: &Machine<'_>, goals: &Goals) -> Self {
+        let version = machine.version();
         let (mut rules, mut items, mut undecided) = (0, Vec::new(), Vec::new());
         for table in tables() {
-            for rule in table.rules.iter().filter(|rule| machine.has_kernel_of(rule)) {
+            for rule in table.rules.iter().filter(|rule| rule.kernels.hold_for(version)) {
                 let Some(goal) = goals.of(rule) else { continue };
                 rules += 1;
                 match rule.holds(|subject| machine.answer(subject)) {

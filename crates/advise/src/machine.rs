@@ -12,7 +12,6 @@ use serde_json::Value;
 use units::CpuSet;
 
 use crate::machine::losses::Losses;
-use crate::rule::Rule;
 use crate::rule::condition::Answer;
 use crate::rule::kernels::{self, Version};
 
@@ -71,14 +70,6 @@ impl<'a> Machine<'a> {
     /// The version of its kernel.
     pub fn version(&self) -> Option<Version> {
         kernels::version(self.facts.kernel.release.get()?)
-    }
-
-    /// Whether a rule is for its kernel; only one for all kernels is if the version is not known.
-    pub(crate) fn has_kernel_of(&self, rule: &Rule) -> bool {
-        match self.version() {
-            Some(version) => rule.kernels.contains(version),
-            None => rule.kernels.is_all(),
-        }
     }
 
     /// Reasons not to trust advice for it.

@@ -63,10 +63,11 @@ impl Goals {
         items: Vec<AdviceItem>,
         machine: &Machine<'_>,
     ) -> (Vec<AdviceItem>, Vec<Contradiction>) {
-        let all = items.clone();
+        let contradiction = |item| self.contradiction(item, &items, machine);
+        let found: Vec<_> = items.iter().map(contradiction).collect();
         let (mut settled, mut contradictions) = (Vec::new(), Vec::new());
-        for item in items {
-            match self.contradiction(&item, &all, machine) {
+        for (item, found) in items.into_iter().zip(found) {
+            match found {
                 Some((goal, rule)) => {
                     contradictions.push(Contradiction { item, goal, rule });
                 }
@@ -98,8 +99,9 @@ impl Goals {
             true => value.clone(),
             false => machine.answer(asked),
         };
+        let version = machine.version();
         let rules = tables().iter().flat_map(|table| &table.rules);
-        rules.filter(|rule| machine.has_kernel_of(rule)).find_map(|rule| {
+        rules.filter(|rule| rule.kernels.hold_for(version)).find_map(|rule| {
             let goal = before.iter().find(|goal| rule.is_for(**goal))?;
             let would_hold = is_against(&rule.change) && rule.holds(answer) == Holds::Yes;
             would_hold.then_some((*goal, rule.name.as_str()))

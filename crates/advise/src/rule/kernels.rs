@@ -35,8 +35,13 @@ impl Kernels {
             && self.last.is_none_or(is_not_after)
     }
 
+    /// Whether it has this version; if that is not known, whether it has all.
+    pub(crate) fn hold_for(&self, version: Option<Version>) -> bool {
+        version.map_or_else(|| self.is_all(), |version| self.contains(version))
+    }
+
     /// Whether it has all versions.
-    pub(crate) fn is_all(&self) -> bool {
+    fn is_all(&self) -> bool {
         self.first.is_none() && self.last.is_none()
     }
 
