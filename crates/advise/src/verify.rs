@@ -309,15 +309,12 @@ impl Check<'_> {
     /// The files that set this sysctl to another value at boot.
     fn sysctl_files(&self, path: &str, wanted: &str) -> Vec<String> {
         let Some(key) = path.strip_prefix("/proc/sys/") else { return Vec::new() };
+        let key = key.replace('/', ".");
         let files = SYSCTL_FILES.iter().flat_map(|files| (self.read)(files));
         let sets = |(file, text): (String, Option<String>)| {
             let text = text?;
-            let sets_other = text.lines().any(|line| {
-                let line = line.trim_start_matches('-');
-                line.split_once('=').is_some_and(|(name, value)| {
-                    name.trim().replace('.', "/") == key && !same(path, value, wanted)
-                })
-            });
+            let sets_other = facts::sysctl_assignments(&text)
+                .any(|(name, value)| name == key && !same(path, value, wanted));
             sets_other.then_some(file)
         };
         files.filter_map(sets).collect()

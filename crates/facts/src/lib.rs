@@ -64,7 +64,7 @@ pub use group::preempt::{Chosen, Model, Preempt};
 pub use group::pressure::Pressure;
 pub use group::sched::Sched;
 pub use group::security::Security;
-pub use group::setting_files::FileSetting;
+pub use group::setting_files::{FileSetting, sysctl_assignments};
 pub use group::settings::Settings;
 pub use group::tick::{Tick, TickMode};
 pub use group::tracing::Tracing;

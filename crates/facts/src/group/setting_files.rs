@@ -62,11 +62,17 @@ pub(crate) fn sysctls(root: &Root) -> Result<Values, Unknown> {
     let files = files.into_iter().map(|(name, folder)| format!("{folder}/{name}"));
     for file in files.chain([LAST.to_owned()]) {
         let text = root.text(&file).unwrap_or_default();
-        for (name, value) in text.lines().filter_map(assignment) {
-            set(&mut values, sysctl_name(name), value, &file);
+        for (name, value) in sysctl_assignments(&text) {
+            set(&mut values, name, value, &file);
         }
     }
     Ok(values)
+}
+
+/// The dotted names and the values that a file of sysctls sets.
+pub fn sysctl_assignments(text: &str) -> impl Iterator<Item = (String, &str)> {
+    let assignments = text.lines().filter_map(assignment);
+    assignments.map(|(name, value)| (sysctl_name(name), value))
 }
 
 /// The active profiles of tuned, as in its file; `None` without one.
