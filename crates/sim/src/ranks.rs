@@ -1,0 +1,1 @@
+//! Programs of many ranks that wait for each other, in virtual time.

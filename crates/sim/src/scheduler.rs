@@ -1,0 +1,1 @@
+//! The kernel's scheduler in virtual time.
