@@ -1,0 +1,300 @@
+//! Tasks on CPUs, from one event to the next: an interrupt of a timer, or a system call of the running
+//! task.
+//!
+//! The order of what happens in an interrupt is the kernel's (`hrtimer_interrupt`, `sched_tick`,
+//! `try_to_wake_up`, `__schedule`): expired timers run in their order, each reads the clock after what the
+//! ones before it took, and at the end the kernel reschedules if that was requested.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use recording::TaskTime;
+use units::{Cpu, CpuSet, Nanos};
+
+use crate::scheduler::cpu::CpuState;
+use crate::scheduler::fair::{Arrival, Fair};
+use crate::scheduler::machine::Machine;
+use crate::scheduler::observer::Observer;
+use crate::scheduler::queue::{Entity, Owner};
+use crate::scheduler::rules::Rules;
+use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
+use crate::scheduler::timers::{Action, Timer};
+use crate::scheduler::{placement, Error, Kind};
+
+/// More are not useful, and slow.
+const CPUS_MAX: u32 = 1024;
+/// The slice of `SCHED_RR` (`RR_TIMESLICE`).
+const ROUND_ROBIN: u64 = 100_000_000;
+
+/// A simulation.
+#[derive(Debug)]
+pub struct Engine<O> {
+    pub(crate) fair: Fair,
+    pub(crate) is_lazy: bool,
+    pub(crate) has_slice_timer: bool,
+    pub(crate) machine: Machine,
+    pub(crate) period: u64,
+    pub(crate) cpus: Vec<CpuState>,
+    pub(crate) tasks: Vec<Task>,
+    now: u64,
+    random: SplitMix64,
+    pub(crate) observer: O,
+    /// Entities that were found to sleep; kept to avoid allocations.
+    pub(crate) asleep: Vec<Entity>,
+    events: u64,
+}
+
+impl<O: Observer> Engine<O> {
+    /// Tasks that all begin at once, on idle CPUs.
+    ///
+    /// # Errors
+    /// `Kind::Load` if there is no CPU, no tick, or a task that may not use any CPU.
+    pub fn new(
+        rules: &Rules,
+        machine: &Machine,
+        tasks: Vec<TaskSpec>,
+        seed: u64,
+        observer: O,
+    ) -> Result<Self, Error> {
+        check(machine, &tasks)?;
+        let period = machine.hz.period().get();
+        let mut engine = Self {
+            fair: rules.fair(machine.cpus, period),
+            is_lazy: rules.is_lazy(),
+            has_slice_timer: rules.has_slice_timer(),
+            machine: machine.clone(),
+            period,
+            cpus: vec![CpuState::default(); machine.cpus as usize],
+            tasks: Vec::with_capacity(tasks.len()),
+            now: 0,
+            random: SplitMix64::seed_from_u64(seed),
+            observer,
+            asleep: Vec::new(),
+            events: 0,
+        };
+        for cpu in 0..engine.cpus.len() {
+            engine.set_tick(cpu, machine.tick_phase_ns.get());
+            engine.set_steal(cpu, 0);
+        }
+        for task in tasks {
+            engine.start(task);
+        }
+        for cpu in 0..engine.cpus.len() {
+            engine.schedule(cpu, 0, false);
+        }
+        Ok(engine)
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Nanos {
+        Nanos::from_nanos(self.now)
+    }
+
+    /// The number of interrupts and system calls so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The observer.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// The observer, at the end.
+    pub fn into_observer(self) -> O {
+        self.observer
+    }
+
+    /// Runs until that time.
+    pub fn run_until(&mut self, end: Nanos) {
+        loop {
+            let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
+            let Some((at, cpu)) = next.filter(|(at, _)| *at < end.get()) else { break };
+            self.now = self.now.max(at);
+            self.events += 1;
+            if self.cpus[cpu].timers.next() <= at {
+                self.interrupt(cpu, at);
+            } else {
+                self.call(cpu, at);
+            }
+        }
+        self.now = self.now.max(end.get());
+    }
+
+    /// What each task has had until now.
+    pub fn times(&self) -> Vec<TaskTime> {
+        (0..self.tasks.len()).map(|task| self.time(task)).collect()
+    }
+
+    fn time(&self, place: usize) -> TaskTime {
+        let task = &self.tasks[place];
+        let cpu = &self.cpus[task.cpu];
+        let queued = cpu.fair.find(Owner::Task(place));
+        let entity = queued.or(task.entity.as_ref());
+        let is_current = cpu.current == Some(place);
+        let fair = entity.map_or(0, |entity| entity.sum_exec);
+        let since = match task.spec.policy.priority() {
+            Some(_) => cpu.realtime.accounted_until,
+            None => cpu.fair.accounted_until,
+        };
+        let running = if is_current { self.now.saturating_sub(since) } else { 0 };
+        let user = self.now.saturating_sub(cpu.user_since);
+        let user = if is_current { user } else { 0 };
+        let passes = match task.spec.work {
+            Work::Spin | Work::Ask(_) => task.time.passes + user,
+            Work::Sleep { .. } => task.time.passes,
+        };
+        let cpu_ns = Nanos::from_nanos(fair + task.realtime_exec + running);
+        TaskTime { cpu_ns, passes, ..task.time }
+    }
+
+    fn start(&mut self, spec: TaskSpec) {
+        let place = self.tasks.len();
+        let cpu = placement::of_new(&self.cpus, &spec.cpus);
+        let mut task = Task::new(place, spec, cpu);
+        let priority = task.spec.policy.priority();
+        let entity = task.entity.take_if(|_| priority.is_none());
+        self.tasks.push(task);
+        if let Some(priority) = priority {
+            self.cpus[cpu].realtime.push(priority, place);
+        } else if let Some(entity) = entity {
+            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::New, 0);
+        }
+    }
+
+    /// When something happens next on a CPU.
+    fn next_event(&self, cpu: usize) -> u64 {
+        let cpu = &self.cpus[cpu];
+        let calls = cpu.current.map_or(u64::MAX, |task| {
+            let task = &self.tasks[task];
+            match task.spec.work {
+                Work::Spin => u64::MAX,
+                Work::Ask(_) => cpu.user_since.saturating_add(task.until),
+                Work::Sleep { .. } if task.returns => cpu.user_since,
+                Work::Sleep { .. } => cpu.user_since.max(task.until),
+            }
+        });
+        calls.min(cpu.timers.next())
+    }
+
+    pub(crate) fn set_tick(&mut self, cpu: usize, at: u64) {
+        let jitter = self.machine.tick_jitter_ns.get();
+        let late = if jitter == 0 { 0 } else { self.random.next_u64() % (jitter + 1) };
+        let by = at + late;
+        self.cpus[cpu].timers.set(Timer { from: by, by, action: Action::Tick });
+    }
+
+    fn set_steal(&mut self, cpu: usize, after: u64) {
+        if let Some(steal) = &self.machine.steal {
+            let by = after + steal.every_ns.get();
+            self.cpus[cpu].timers.set(Timer { from: by, by, action: Action::Steal });
+        }
+    }
+
+    /// An interrupt of the timer, which may come later than it was set to: not before the kernel's
+    /// work on this CPU is done.
+    fn interrupt(&mut self, cpu: usize, at: u64) {
+        let begin = at.max(self.cpus[cpu].user_since);
+        self.leave_user(cpu, begin);
+        let mut clock = begin + self.machine.costs.interrupt_ns.get();
+        loop {
+            let read = clock;
+            while let Some(timer) = self.cpus[cpu].timers.expired(read) {
+                clock = self.run(cpu, timer, clock);
+            }
+            if self.cpus[cpu].timers.next() > clock {
+                break;
+            }
+        }
+        let [to_schedule, to_user] = self.machine.costs.exit_ns.map(Nanos::get);
+        if self.cpus[cpu].request.is_some() {
+            self.schedule(cpu, clock + to_schedule, false);
+        } else {
+            self.cpus[cpu].user_since = clock + to_user;
+        }
+    }
+
+    /// Runs an expired timer; returns the time after it.
+    fn run(&mut self, cpu: usize, timer: Timer, clock: u64) -> u64 {
+        let costs = self.machine.costs;
+        match timer.action {
+            Action::Wake(task) => {
+                let [before, after] = costs.wakeup_ns.map(Nanos::get);
+                self.wake(cpu, task, clock + before);
+                clock + before + after
+            }
+            Action::Tick => {
+                let [before, after] = costs.tick_ns.map(Nanos::get);
+                self.tick(cpu, clock + before);
+                let last = timer.by - timer.by.saturating_sub(self.phase()) % self.period;
+                self.set_tick(cpu, last + self.period);
+                clock + before + after
+            }
+            Action::SliceEnd => {
+                let now = clock + costs.wakeup_ns[0].get();
+                self.fair.account(&mut self.cpus[cpu].fair, now);
+                self.cpus[cpu].request(true, false);
+                now
+            }
+            Action::Steal => {
+                let ns = self.machine.steal.map_or(0, |steal| steal.ns.get());
+                self.set_steal(cpu, timer.by);
+                clock + ns
+            }
+            Action::Reschedule => {
+                self.cpus[cpu].request(false, false);
+                clock
+            }
+        }
+    }
+
+    fn phase(&self) -> u64 {
+        self.machine.tick_phase_ns.get()
+    }
+
+    /// The running task's tick.
+    fn tick(&mut self, cpu: usize, now: u64) {
+        let Some(task) = self.cpus[cpu].current else { return };
+        match self.tasks[task].spec.policy {
+            Policy::Other(_) | Policy::Batch(_) => {
+                let ends = self.fair.tick(&mut self.cpus[cpu].fair, now);
+                if ends {
+                    self.cpus[cpu].request(true, self.is_lazy);
+                }
+            }
+            Policy::RoundRobin(_) if now - self.cpus[cpu].switched_at >= ROUND_ROBIN => {
+                self.cpus[cpu].realtime.rotate(task);
+                self.cpus[cpu].request(true, false);
+            }
+            Policy::RoundRobin(_) | Policy::Fifo(_) => {}
+        }
+        self.balance(cpu, now);
+    }
+}
+
+/// What a user-mode task does next is known: everything has a length.
+fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Load, text));
+    if machine.cpus == 0 || machine.cpus > CPUS_MAX {
+        return refused("a simulated machine has 1 to 1024 CPUs");
+    }
+    if machine.hz.get() == 0 {
+        return refused("a simulated machine has at least one tick a second");
+    }
+    if machine.steal.is_some_and(|steal| steal.ns >= steal.every_ns) {
+        return refused("the time that is stolen must be shorter than its interval");
+    }
+    let online: CpuSet = (0..machine.cpus).map(Cpu::new).collect();
+    let homeless = tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));
+    if homeless {
+        return refused("a task may use none of the simulated CPUs");
+    }
+    let idle = |task: &TaskSpec| match task.work {
+        Work::Spin => false,
+        Work::Ask(every) => every.is_zero(),
+        Work::Sleep { sleep_ns, .. } => sleep_ns.is_zero(),
+    };
+    if tasks.iter().any(idle) {
+        return refused("sleeps and the time between system calls must be longer than zero");
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The fair class of a kernel: CFS or EEVDF, by the same questions.
+
+use crate::scheduler::cfs::Cfs;
+use crate::scheduler::eevdf::Eevdf;
+use crate::scheduler::queue::{Entity, Owner, Queue};
+
+/// How an entity comes to a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It is new.
+    New,
+    /// It woke up on the CPU on which it slept.
+    Woken,
+    /// It woke up on another CPU.
+    WokenElsewhere,
+    /// It was moved from another CPU's queue.
+    Moved,
+}
+
+/// The rules by which the entities of a queue are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fair {
+    Cfs(Cfs),
+    Eevdf(Eevdf),
+}
+
+impl Fair {
+    /// Accounts the running entity's time until now; returns whether to reschedule.
+    pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
+        match self {
+            Self::Cfs(cfs) => {
+                cfs.account(queue, now);
+                false
+            }
+            Self::Eevdf(eevdf) => eevdf.account(queue, now),
+        }
+    }
+
+    /// Accounts, places an entity, and queues it; returns whether to reschedule.
+    pub(crate) fn enqueue(
+        &self,
+        queue: &mut Queue,
+        entity: Entity,
+        arrival: Arrival,
+        now: u64,
+    ) -> bool {
+        let reschedule = self.account(queue, now);
+        match self {
+            Self::Cfs(cfs) => cfs.enqueue(queue, entity, arrival),
+            Self::Eevdf(eevdf) => eevdf.enqueue(queue, entity, arrival),
+        }
+        reschedule
+    }
+
+    /// One that sleeps but is still queued wakes up; returns whether to reschedule.
+    pub(crate) fn requeue(&self, queue: &mut Queue, owner: Owner, now: u64) -> bool {
+        match self {
+            Self::Cfs(_) => false,
+            Self::Eevdf(eevdf) => eevdf.requeue(queue, owner, now),
+        }
+    }
+
+    /// The running entity sleeps; `None`: it stays queued until it is eligible.
+    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Entity> {
+        self.account(queue, now);
+        match self {
+            Self::Cfs(cfs) => cfs.sleep(queue),
+            Self::Eevdf(eevdf) => eevdf.sleep(queue),
+        }
+    }
+
+    /// The virtual time of an entity that sleeps becomes independent of its queue.
+    pub(crate) fn detach(&self, queue: &Queue, entity: &mut Entity) {
+        match self {
+            Self::Cfs(_) => entity.vruntime -= queue.min_vruntime,
+            Self::Eevdf(_) => {}
+        }
+    }
+
+    /// How long the running entity may run until its slice is over, in real time.
+    pub(crate) fn rest(&self, queue: &Queue) -> Option<u64> {
+        match self {
+            Self::Cfs(_) => None,
+            Self::Eevdf(_) => Eevdf::rest(queue),
+        }
+    }
+
+    /// A waiting entity goes to another CPU.
+    pub(crate) fn leave(&self, queue: &mut Queue, owner: Owner, now: u64) -> Option<Entity> {
+        self.account(queue, now);
+        match self {
+            Self::Cfs(_) => Cfs::leave(queue, owner),
+            Self::Eevdf(eevdf) => eevdf.leave(queue, owner),
+        }
+    }
+
+    /// A tick; returns whether to reschedule.
+    pub(crate) fn tick(&self, queue: &mut Queue, now: u64) -> bool {
+        let reschedule = self.account(queue, now);
+        match self {
+            Self::Cfs(cfs) => cfs.ends_at_tick(queue),
+            Self::Eevdf(_) => reschedule,
+        }
+    }
+
+    /// Whether one that woke up preempts the running entity. `requested`: a reschedule is already
+    /// requested, and not a lazy one.
+    pub(crate) fn preempts(
+        &self,
+        queue: &mut Queue,
+        woken: Owner,
+        check: WakeupCheck,
+        asleep: &mut Vec<Entity>,
+    ) -> bool {
+        match self {
+            Self::Cfs(cfs) => cfs.preempts(queue, woken, check),
+            Self::Eevdf(eevdf) => {
+                !check.requested && eevdf.preempts(queue, woken, check, asleep)
+            }
+        }
+    }
+
+    /// Which entity runs next; `None`: the queue is empty. Those that only waited to sleep are moved
+    /// to `asleep`. The queue is accounted.
+    pub(crate) fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entity>) -> Option<Owner> {
+        match self {
+            Self::Cfs(cfs) => cfs.pick(queue),
+            Self::Eevdf(eevdf) => eevdf.pick(queue, true, asleep),
+        }
+    }
+
+    /// Lets the picked one run from `now` on, instead of the running one.
+    pub(crate) fn set_next(&self, queue: &mut Queue, owner: Owner, now: u64) {
+        if queue.is_current(owner) {
+            if let (Self::Cfs(cfs), Some(current)) = (self, &mut queue.current) {
+                cfs.renew_picked(current);
+            }
+            return;
+        }
+        queue.put_current();
+        queue.set_current(owner, now);
+        if let Self::Eevdf(eevdf) = self {
+            eevdf.protect(queue);
+        }
+    }
+}
+
+/// What is known when a task woke up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WakeupCheck {
+    pub(crate) now: u64,
+    /// A reschedule is already requested, and is not lazy.
+    pub(crate) requested: bool,
+    /// It is SCHED_BATCH.
+    pub(crate) is_batch: bool,
+}

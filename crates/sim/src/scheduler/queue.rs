@@ -1,0 +1,237 @@
+//! A run queue of the fair class, and the entities in it: tasks, and groups of tasks.
+//!
+//! Like `struct cfs_rq` and `struct sched_entity` of the kernel (`kernel/sched/sched.h`): the running
+//! entity is apart from the waiting ones. A queue finds the first of its entities by looking at all
+//! of them: for tens of tasks that is faster than a tree, and it is the same choice, as entities with
+//! equal keys are ordered by the time at which they were queued.
+
+use crate::scheduler::weight::signed;
+
+/// What an entity stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A task, by its place among all tasks.
+    Task(usize),
+    /// A group, by its number.
+    Group(usize),
+}
+
+/// A task or a group, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entity {
+    pub(crate) owner: Owner,
+    pub(crate) weight: u64,
+    pub(crate) vruntime: i64,
+    /// All time that it ran.
+    pub(crate) sum_exec: u64,
+    /// That when it was picked.
+    pub(crate) sum_exec_picked: u64,
+    /// EEVDF: its requested slice.
+    pub(crate) slice: u64,
+    /// EEVDF: the virtual time by which it should have had its slice.
+    pub(crate) deadline: i64,
+    /// EEVDF, while it sleeps: how far it was behind the average; negative: ahead.
+    pub(crate) lag: i64,
+    /// EEVDF, while it runs: the virtual time until which it is protected from tasks that wake up,
+    /// or the deadline with which it was picked (`eevdf::Protection`).
+    pub(crate) protected: i64,
+    /// EEVDF: it sleeps, but stays queued until it is eligible.
+    pub(crate) delayed: bool,
+    /// The order among equals.
+    pub(crate) order: u64,
+}
+
+impl Entity {
+    pub(crate) fn new(owner: Owner, weight: u64) -> Self {
+        Self {
+            owner,
+            weight,
+            vruntime: 0,
+            sum_exec: 0,
+            sum_exec_picked: 0,
+            slice: 0,
+            deadline: 0,
+            lag: 0,
+            protected: i64::MIN,
+            delayed: false,
+            order: 0,
+        }
+    }
+}
+
+/// The entities of one level on one CPU.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    /// Those that wait, in no order.
+    waiting: Vec<Entity>,
+    /// The one that runs.
+    pub(crate) current: Option<Entity>,
+    /// CFS: the virtual time that all have reached; it never decreases.
+    pub(crate) min_vruntime: i64,
+    /// CFS: the entities to prefer at the next choice.
+    pub(crate) buddies: Buddies,
+    /// Until when the running one's time is accounted.
+    pub(crate) accounted_until: u64,
+    waiting_sum: WeightedSum,
+    orders: u64,
+}
+
+/// The entities to prefer at the next choice.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Buddies {
+    /// The one that was woken last.
+    pub(crate) next: Option<Owner>,
+    /// The one that was preempted last.
+    pub(crate) last: Option<Owner>,
+}
+
+impl Buddies {
+    pub(crate) fn clear(&mut self, owner: Owner) {
+        self.next = self.next.filter(|next| *next != owner);
+        self.last = self.last.filter(|last| *last != owner);
+    }
+}
+
+/// The sum of weighted virtual times, relative to `zero`, which is kept near to them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WeightedSum {
+    zero: i64,
+    sum: i64,
+    pub(crate) weight: u64,
+}
+
+impl WeightedSum {
+    fn add(&mut self, entity: &Entity) {
+        self.sum += self.weighted(entity);
+        self.weight += entity.weight;
+    }
+
+    fn remove(&mut self, entity: &Entity) {
+        self.sum -= self.weighted(entity);
+        self.weight -= entity.weight;
+    }
+
+    fn weighted(&self, entity: &Entity) -> i64 {
+        (entity.vruntime - self.zero) * signed(entity.weight)
+    }
+
+    /// The average, rounded down; `None` if there is no entity.
+    pub(crate) fn average(&self) -> Option<i64> {
+        let weight = signed(self.weight);
+        (weight > 0).then(|| self.zero + self.sum.div_euclid(weight))
+    }
+
+    /// Whether this virtual time is not after the average, exactly.
+    pub(crate) fn is_eligible(&self, vruntime: i64) -> bool {
+        let key = i128::from(vruntime - self.zero);
+        i128::from(self.sum) >= key * i128::from(self.weight)
+    }
+
+    fn move_zero(&mut self, zero: i64) {
+        self.sum -= (zero - self.zero) * signed(self.weight);
+        self.zero = zero;
+    }
+}
+
+impl Queue {
+    /// The number of entities, the running one included.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() + usize::from(self.current.is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The weight of all.
+    pub(crate) fn load(&self) -> u64 {
+        self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)
+    }
+
+    pub(crate) fn waiting(&self) -> &[Entity] {
+        &self.waiting
+    }
+
+    /// All entities.
+    pub(crate) fn entities(&self) -> impl Iterator<Item = &Entity> {
+        self.current.iter().chain(&self.waiting)
+    }
+
+    /// The sum of all virtual times.
+    pub(crate) fn sum(&self) -> WeightedSum {
+        let mut sum = self.waiting_sum;
+        if let Some(entity) = &self.current {
+            sum.add(entity);
+        }
+        sum
+    }
+
+    /// The average virtual time: V of EEVDF.
+    pub(crate) fn average(&mut self) -> i64 {
+        let average = self.sum().average().unwrap_or(self.waiting_sum.zero);
+        self.waiting_sum.move_zero(average);
+        average
+    }
+
+    /// The average of all but one.
+    pub(crate) fn average_without(&self, entity: &Entity) -> Option<i64> {
+        let mut sum = self.sum();
+        sum.remove(entity);
+        sum.average()
+    }
+
+    /// Adds an entity to those that wait, behind its equals.
+    pub(crate) fn push(&mut self, mut entity: Entity) {
+        self.orders += 1;
+        entity.order = self.orders;
+        self.waiting_sum.add(&entity);
+        self.waiting.push(entity);
+    }
+
+    /// Lets the running one wait, behind its equals.
+    pub(crate) fn put_current(&mut self) {
+        if let Some(entity) = self.current.take() {
+            self.push(entity);
+        }
+    }
+
+    /// Takes an entity out that waits.
+    pub(crate) fn take(&mut self, owner: Owner) -> Option<Entity> {
+        let place = self.waiting.iter().position(|entity| entity.owner == owner)?;
+        let entity = self.waiting.swap_remove(place);
+        self.waiting_sum.remove(&entity);
+        Some(entity)
+    }
+
+    /// Lets one that waits run from `now` on; there is no running one.
+    pub(crate) fn set_current(&mut self, owner: Owner, now: u64) {
+        let Some(mut entity) = self.take(owner) else { return };
+        entity.sum_exec_picked = entity.sum_exec;
+        self.buddies.clear(owner);
+        self.current = Some(entity);
+        self.accounted_until = now;
+    }
+
+    /// One of them.
+    pub(crate) fn find(&self, owner: Owner) -> Option<&Entity> {
+        self.entities().find(|entity| entity.owner == owner)
+    }
+
+    pub(crate) fn is_current(&self, owner: Owner) -> bool {
+        self.current.as_ref().is_some_and(|entity| entity.owner == owner)
+    }
+
+    /// The waiting entity with the least key, of equal ones the one that was queued first.
+    pub(crate) fn first_by(&self, key: impl Fn(&Entity) -> i64) -> Option<&Entity> {
+        self.waiting.iter().min_by_key(|entity| (key(entity), entity.order))
+    }
+
+    /// Accounts the running one's time until now; returns how much that is.
+    pub(crate) fn account(&mut self, now: u64) -> u64 {
+        let Some(entity) = &mut self.current else { return 0 };
+        let ran = now.saturating_sub(self.accounted_until);
+        self.accounted_until = self.accounted_until.max(now);
+        entity.sum_exec += ran;
+        ran
+    }
+}

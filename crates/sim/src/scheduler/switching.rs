@@ -1,0 +1,319 @@
+//! Wake-ups, system calls and switches: what changes which task runs (`kernel/sched/core.c`).
+
+use recording::End;
+use units::Nanos;
+
+use crate::scheduler::engine::Engine;
+use crate::scheduler::fair::{Arrival, WakeupCheck};
+use crate::scheduler::observer::{Observer, Ran, Woken};
+use crate::scheduler::placement;
+use crate::scheduler::queue::Owner;
+use crate::scheduler::task::{Policy, State, Work};
+use crate::scheduler::timers::{Action, Timer};
+
+/// The least time that the timer of a slice is set to (`hrtick_start`).
+const SLICE_TIMER_MIN: u64 = 10_000;
+/// A set timer of a slice is kept if it is that near to the new time (`hrtick_needs_rearm`).
+const SLICE_TIMER_NEAR: u64 = 5_000;
+
+impl<O: Observer> Engine<O> {
+    /// The running task leaves user mode, for an interrupt or a system call.
+    pub(crate) fn leave_user(&mut self, cpu: usize, now: u64) {
+        let Some(place) = self.cpus[cpu].current else { return };
+        let ran = now.saturating_sub(self.cpus[cpu].user_since);
+        let task = &mut self.tasks[place];
+        match task.spec.work {
+            Work::Spin => task.time.passes += ran,
+            Work::Ask(_) => {
+                task.time.passes += ran;
+                task.until = task.until.saturating_sub(ran);
+            }
+            Work::Sleep { .. } => {}
+        }
+    }
+
+    /// The running task does what it has to do now.
+    pub(crate) fn call(&mut self, cpu: usize, now: u64) {
+        let Some(place) = self.cpus[cpu].current else { return };
+        self.leave_user(cpu, now);
+        let task = &mut self.tasks[place];
+        match task.spec.work {
+            Work::Spin => {}
+            Work::Ask(every) => {
+                task.until = every.get();
+                self.ask(cpu, now);
+            }
+            Work::Sleep { burst_ns, .. } if task.returns => {
+                task.returns = false;
+                task.time.passes += 1;
+                task.until = now + burst_ns.get();
+                self.cpus[cpu].user_since = now;
+                if burst_ns.is_zero() {
+                    self.call(cpu, now);
+                }
+            }
+            Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
+        }
+    }
+
+    /// A system call that updates the task's run time: with EEVDF this can find that its slice is
+    /// over.
+    fn ask(&mut self, cpu: usize, now: u64) {
+        let [to_update, back] = self.machine.costs.call_ns.map(Nanos::get);
+        let at = now + to_update;
+        if self.fair.account(&mut self.cpus[cpu].fair, at) {
+            self.cpus[cpu].request(false, self.is_lazy);
+        }
+        self.cpus[cpu].user_since = at + back;
+        if self.cpus[cpu].request.is_some() {
+            self.schedule(cpu, at + back, false);
+        }
+    }
+
+    fn sleep(&mut self, cpu: usize, place: usize, sleep: u64, now: u64) {
+        let [to_timer, to_schedule] = self.machine.costs.sleep_ns.map(Nanos::get);
+        let from = now + to_timer + sleep;
+        // Real-time tasks have no slack.
+        let policy = self.tasks[place].spec.policy;
+        let slack = policy.priority().map_or(self.machine.timer_slack_ns.get(), |_| 0);
+        let timer = Timer { from, by: from + slack, action: Action::Wake(place) };
+        self.cpus[cpu].timers.set(timer);
+        let task = &mut self.tasks[place];
+        task.state = State::Sleeping;
+        task.returns = true;
+        self.schedule(cpu, now + to_timer + to_schedule, true);
+    }
+
+    /// Wakes a task up, whose timer was on `cpu` (`try_to_wake_up`).
+    pub(crate) fn wake(&mut self, cpu: usize, place: usize, now: u64) {
+        let task = &mut self.tasks[place];
+        task.state = State::Runnable;
+        let (policy, from) = (task.spec.policy, task.cpu);
+        let owner = Owner::Task(place);
+        let is_queued = task.entity.is_none() && policy.priority().is_none();
+        let target = match is_queued {
+            true => from,
+            false => placement::of_woken(&self.cpus, &self.tasks[place], cpu),
+        };
+        let task = &mut self.tasks[place];
+        (task.cpu, task.woken_at) = (target, now);
+        if let Some(priority) = policy.priority() {
+            self.wake_realtime(target, place, priority);
+        } else if let Some(mut entity) = task.entity.take() {
+            let mut arrival = Arrival::Woken;
+            if target != from {
+                arrival = Arrival::WokenElsewhere;
+                self.fair.detach(&self.cpus[from].fair, &mut entity);
+            }
+            let queue = &mut self.cpus[target].fair;
+            if self.fair.enqueue(queue, entity, arrival, now) {
+                self.cpus[target].request(false, self.is_lazy);
+            }
+            self.check_preemption(target, owner, now);
+        } else {
+            if self.fair.requeue(&mut self.cpus[target].fair, owner, now) {
+                self.cpus[target].request(false, self.is_lazy);
+            }
+            self.check_preemption(target, owner, now);
+        }
+        self.start_slice_timer(target, now, false);
+        if target != cpu && self.cpus[target].request.is_some() {
+            let timer = Timer { from: now, by: now, action: Action::Reschedule };
+            self.cpus[target].timers.set(timer);
+        }
+    }
+
+    fn wake_realtime(&mut self, cpu: usize, place: usize, priority: u8) {
+        self.cpus[cpu].realtime.push(priority, place);
+        if self.cpus[cpu].realtime.first().is_some_and(|(_, first)| first == place) {
+            self.cpus[cpu].request(false, false);
+        }
+    }
+
+    /// Whether a task that woke up preempts what runs (`wakeup_preempt`).
+    fn check_preemption(&mut self, cpu: usize, woken: Owner, now: u64) {
+        let Owner::Task(place) = woken else { return };
+        let state = &mut self.cpus[cpu];
+        let running = state.current.filter(|_| state.fair.current.is_some());
+        let mut preempts = state.current.is_none();
+        let view = self.observer.wants_wakeups().then(|| self.view(cpu, woken));
+        let state = &mut self.cpus[cpu];
+        if running.is_some() {
+            let check = WakeupCheck {
+                now,
+                requested: state.request.is_some_and(|request| !request.is_lazy),
+                is_batch: matches!(self.tasks[place].spec.policy, Policy::Batch(_)),
+            };
+            preempts =
+                self.fair.preempts(&mut state.fair, woken, check, &mut self.asleep);
+            self.keep_asleep();
+        }
+        if preempts {
+            self.cpus[cpu].request(false, self.is_lazy && running.is_some());
+        }
+        if let Some((ahead_ns, ahead_of_average_ns)) = view {
+            self.observer.woken(Woken {
+                cpu,
+                at_ns: Nanos::from_nanos(now),
+                task: place,
+                running,
+                ahead_ns,
+                ahead_of_average_ns,
+                preempts,
+            });
+        }
+    }
+
+    /// How far an entity is before the running one, and before the average of the others.
+    fn view(&self, cpu: usize, woken: Owner) -> (i64, i64) {
+        let queue = &self.cpus[cpu].fair;
+        let Some(entity) = queue.find(woken) else { return (0, 0) };
+        let running = queue.current.as_ref().map_or(entity.vruntime, |one| one.vruntime);
+        let average = queue.average_without(entity).unwrap_or(entity.vruntime);
+        (running - entity.vruntime, average - entity.vruntime)
+    }
+
+    /// Gives the entities that were found to sleep back to their tasks.
+    fn keep_asleep(&mut self) {
+        while let Some(entity) = self.asleep.pop() {
+            if let Owner::Task(task) = entity.owner {
+                self.tasks[task].entity = Some(entity);
+            }
+        }
+    }
+
+    /// Chooses what runs next (`__schedule`); `sleeps`: the running task goes to sleep.
+    pub(crate) fn schedule(&mut self, cpu: usize, now: u64, sleeps: bool) {
+        let previous = self.cpus[cpu].current;
+        if let Some(place) = previous {
+            self.account_previous(cpu, place, now, sleeps);
+        }
+        let mut next = self.choose(cpu, now);
+        if next.is_none() && self.pull(cpu, now) {
+            next = self.choose(cpu, now);
+        }
+        let request = self.cpus[cpu].request.take();
+        let costs = self.machine.costs;
+        if next == previous && !sleeps {
+            self.cpus[cpu].user_since = now + costs.exit_ns[1].get();
+            return;
+        }
+        let by_tick = request.is_some_and(|request| request.by_tick);
+        self.switch(cpu, now, next, reason(sleeps, by_tick));
+        let returns = next.is_some_and(|next| self.tasks[next].returns);
+        let resume = if returns { costs.resume_ns.get() } else { 0 };
+        self.cpus[cpu].user_since = now + costs.switch_ns.get() + resume;
+        self.start_slice_timer(cpu, now + costs.switch_ns.get(), true);
+    }
+
+    fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
+        let state = &mut self.cpus[cpu];
+        if self.tasks[place].spec.policy.priority().is_some() {
+            let task = &mut self.tasks[place];
+            task.realtime_exec += now.saturating_sub(state.realtime.accounted_until);
+            state.realtime.accounted_until = now;
+            if sleeps {
+                state.realtime.remove(place);
+            }
+        } else if sleeps {
+            let entity = self.fair.sleep(&mut state.fair, now);
+            self.tasks[place].entity = entity;
+        } else {
+            self.fair.account(&mut state.fair, now);
+        }
+    }
+
+    /// Chooses the next task, and makes it the running one of its class.
+    fn choose(&mut self, cpu: usize, now: u64) -> Option<usize> {
+        let state = &mut self.cpus[cpu];
+        if let Some((_, place)) = state.realtime.first() {
+            state.fair.put_current();
+            if state.current != Some(place) {
+                state.realtime.accounted_until = now;
+            }
+            return Some(place);
+        }
+        let picked = self.fair.pick(&mut state.fair, &mut self.asleep);
+        if let Some(owner) = picked {
+            self.fair.set_next(&mut state.fair, owner, now);
+        }
+        self.keep_asleep();
+        picked.and_then(|owner| match owner {
+            Owner::Task(place) => Some(place),
+            Owner::Group(_) => None,
+        })
+    }
+
+    /// Switches to a task, and counts the end of the other one's stretch.
+    fn switch(&mut self, cpu: usize, now: u64, next: Option<usize>, why: End) {
+        let state = &mut self.cpus[cpu];
+        let (previous, began) = (state.current, state.switched_at);
+        let woken = next.is_some_and(|next| self.tasks[next].woken_at >= began);
+        let end = if why == End::Other && woken { End::Wakeup } else { why };
+        if let Some(place) = previous {
+            let time = &mut self.tasks[place].time;
+            match end {
+                End::Sleep => time.voluntary += 1,
+                End::Tick | End::Wakeup | End::Yield | End::Other => time.involuntary += 1,
+            }
+        }
+        self.observer.ran(Ran {
+            cpu,
+            task: previous,
+            start_ns: Nanos::from_nanos(began),
+            ns: Nanos::from_nanos(now.saturating_sub(began)),
+            end: if previous.is_none() { End::Sleep } else { end },
+        });
+        (state.current, state.switched_at) = (next, now);
+        self.stop_or_start_tick(cpu, previous, next, now);
+    }
+
+    /// The tick stops on an idle CPU, and goes on at its next regular time.
+    fn stop_or_start_tick(
+        &mut self,
+        cpu: usize,
+        previous: Option<usize>,
+        next: Option<usize>,
+        now: u64,
+    ) {
+        if !self.machine.stops_idle_tick || previous.is_none() == next.is_none() {
+            return;
+        }
+        if next.is_none() {
+            self.cpus[cpu].timers.cancel(Action::Tick);
+        } else if self.cpus[cpu].timers.find(Action::Tick).is_none() {
+            let phase = self.machine.tick_phase_ns.get();
+            let passed = now.saturating_sub(phase) / self.period;
+            self.set_tick(cpu, phase + (passed + 1) * self.period);
+        }
+    }
+
+    /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
+    /// only if it is not set.
+    fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
+        if !self.has_slice_timer {
+            return;
+        }
+        let state = &mut self.cpus[cpu];
+        let set = state.timers.find(Action::SliceEnd);
+        if set.is_some() && !switched {
+            return;
+        }
+        let Some(rest) = self.fair.rest(&state.fair) else { return };
+        let by = now + rest.max(SLICE_TIMER_MIN);
+        if set.is_some_and(|set| set.abs_diff(by) <= SLICE_TIMER_NEAR) {
+            return;
+        }
+        state.timers.cancel(Action::SliceEnd);
+        state.timers.set(Timer { from: by, by, action: Action::SliceEnd });
+    }
+}
+
+/// Why a stretch ended, as far as the task that ran knows.
+fn reason(sleeps: bool, by_tick: bool) -> End {
+    match (sleeps, by_tick) {
+        (true, _) => End::Sleep,
+        (false, true) => End::Tick,
+        (false, false) => End::Other,
+    }
+}
