@@ -18,6 +18,7 @@ mod repeat;
 mod report;
 mod restore;
 mod run;
+mod sim;
 mod slices;
 mod ticks;
 mod top;
@@ -44,6 +45,7 @@ use crate::command::noise::NoiseArgs;
 use crate::command::repeat::RepeatArgs;
 use crate::command::report::ReportArgs;
 use crate::command::run::RunArgs;
+use crate::command::sim::SimCommand;
 use crate::command::slices::SlicesArgs;
 use crate::command::ticks::TicksArgs;
 use crate::command::top::TopArgs;
@@ -350,6 +352,9 @@ Examples:
     /// The same measurements on other kernels, in guests, exact to the instruction.
     #[command(subcommand)]
     Lab(LabCommand),
+    /// The same measurements in virtual time, by the rules of a kernel's scheduler.
+    #[command(subcommand)]
+    Sim(SimCommand),
     /// Write man pages or shell completions.
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -389,6 +394,7 @@ impl Command {
             | Self::Repeat(_)
             | Self::Try(_)
             | Self::Lab(_)
+            | Self::Sim(_)
             | Self::Generate(_) => return None,
         };
         Some((!saved.output.is_empty(), saved.saving.save))
@@ -425,6 +431,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Compare(compare) => compare::run(&compare, output),
         Command::History(history) => history::run(&history, output),
         Command::Lab(command) => lab::run(&command, output),
+        Command::Sim(command) => sim::run(&command, output),
         Command::Generate(generate) => generate::run(&generate),
     }
 }

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("How to get it back?", &["advise", "facts", "nohz", "try", "restore"]),
     ("Has it changed?", &["repeat", "compare", "history"]),
-    ("What would another kernel cost?", &["lab"]),
+    ("What would another kernel cost?", &["lab", "sim"]),
     ("What was measured before?", &["report", "export"]),
 ];
 /// Commands that are not listed.

@@ -78,6 +78,7 @@ pub use tree::file_locks::{acquire_lock, has_no_locks};
 pub use tree::root::Root;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
 use units::CpuSet;
 
 use crate::fact::SerializedPage;
@@ -150,6 +151,21 @@ impl Facts {
     /// Reads all facts. Never fails: facts that cannot be read have a reason.
     pub fn read(root: &Root) -> Self {
         Self::read_groups(&Sources::read(root))
+    }
+
+    /// Facts of which only these are known, by key (`kernel.release`): of a file of another tool, or of
+    /// a simulated machine. A value of another type than the fact's makes all of them unknown.
+    pub fn of_known(known: Vec<(&'static str, Value)>) -> Self {
+        let mut page = json!({"sources": {}, "unknown": {}});
+        for (key, value) in known {
+            let (group, name) = key.split_once('.').unwrap_or((key, ""));
+            let group = &mut page[group];
+            if group.is_null() {
+                *group = Value::Object(Map::new());
+            }
+            group[name] = value;
+        }
+        serde_json::from_value(page).unwrap_or_else(|_| Self::of_known(Vec::new()))
     }
 
     /// Reads the scheduler's facts again, which a measurement may change itself.

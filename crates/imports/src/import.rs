@@ -8,7 +8,7 @@ use recording::{
     Body, Code, Doubt, ImportedLengths, ImportedSeries, ImportedSpec, Kind, Moments,
     Recording,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use units::{CpuSet, Nanos};
 
 use crate::merge::merged;
@@ -94,26 +94,11 @@ impl Import {
             hardware: None,
             taken: taken.map_or_else(Recording::moment, moment),
             tool: self.tool,
-            facts: facts(self.facts),
+            facts: Facts::of_known(self.facts),
             body: Body::Imported { spec, series },
             doubts: self.doubts,
             moments: Moments::default(),
             repeat: None,
         }
     }
-}
-
-/// Facts of which only these are known.
-fn facts(known: Vec<(&'static str, Value)>) -> Facts {
-    let mut page = json!({"sources": {}, "unknown": {}});
-    for (key, value) in known {
-        let (group, name) = key.split_once('.').unwrap_or((key, ""));
-        let group = &mut page[group];
-        if group.is_null() {
-            *group = Value::Object(Map::new());
-        }
-        group[name] = value;
-    }
-    // A value of another type than the fact's would be a mistake of a reader.
-    serde_json::from_value(page).unwrap_or_else(|_| facts(Vec::new()))
 }

@@ -68,6 +68,7 @@ pub(crate) fn run(
         turns: Vec::new(),
         switches: None,
         wakers: None,
+        placements: None,
     };
     for number in 0..phases(spec) {
         if watch.control.stop.is_requested() && number > 0 {

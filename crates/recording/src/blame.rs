@@ -17,6 +17,8 @@ pub enum Source {
     Tracefs,
     /// Totals of `/proc`: no single events.
     Proc,
+    /// A simulation knows all events.
+    Simulation,
     /// A source of a later version.
     #[serde(other)]
     Other,
@@ -30,6 +32,7 @@ impl Source {
             Self::BpfClassic => "bpf_classic",
             Self::Tracefs => "tracefs",
             Self::Proc => "proc",
+            Self::Simulation => "simulation",
             Self::Other => "other",
         }
     }

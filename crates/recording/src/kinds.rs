@@ -48,8 +48,9 @@ pub use run::{
     Usage,
 };
 pub use slices::{
-    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
-    SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+    CpuSwitches, End, LooseEnd, Placement, Placements, Policy, Role, SlicesSample,
+    SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step, StepSetting, Stretch,
+    SwitchedTask, Switches, TaskTime,
 };
 pub use ticks::{
     CpuBusy, CpuTicks, Energy, TickSample, TicksSeries, TicksSpec, ZoneEnergy,

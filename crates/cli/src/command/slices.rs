@@ -7,6 +7,8 @@ use units::{CpuSet, Nanos};
 
 use crate::args::{Output, SaveOptions, cpu_list, seconds, span, step};
 use crate::claiming::Claiming;
+use crate::destination::Destination;
+use crate::measured::Measured;
 use crate::measuring::{self, finish_with};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print_document;
@@ -20,6 +22,23 @@ const CLASSIC_SAMPLE: Nanos = Nanos::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SlicesArgs {
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// CPUs to run on, as 0-3,8 [default: all in this process's affinity mask].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Do not trace scheduler switches; tracing adds a small cost to each switch.
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+    #[command(flatten)]
+    pub(crate) saved: SaveOptions,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
+
+/// The processes, and the samples.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LoadArgs {
     /// Number of processes that spin.
     #[arg(value_name = "N", default_value = "16", allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -40,9 +59,6 @@ pub(crate) struct SlicesArgs {
     /// Duration of all rounds of a variant together, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// CPUs to run on, as 0-3,8 [default: all in this process's affinity mask].
-    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
-    pub(crate) cpus: Option<CpuSet>,
     /// Pin each process to one of the CPUs, in round-robin order.
     #[arg(long)]
     pub(crate) pin: bool,
@@ -69,16 +85,9 @@ pub(crate) struct SlicesArgs {
     /// beside them: one line per second.
     #[arg(long, conflicts_with = "steps")]
     pub(crate) classic: bool,
-    /// Do not trace scheduler switches; tracing adds a small cost to each switch.
-    #[arg(long)]
-    pub(crate) no_trace: bool,
-    #[command(flatten)]
-    pub(crate) saved: SaveOptions,
-    #[command(flatten)]
-    pub(crate) claiming: Claiming,
 }
 
-impl SlicesArgs {
+impl LoadArgs {
     /// The specification of the measurement on these CPUs.
     pub(crate) fn spec(&self, cpus: &CpuSet) -> SlicesSpec {
         let own = self.spinners.div_ceil(SPINNERS_EACH);
@@ -110,10 +119,20 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
     let plan = Plan {
         access: args.claiming.access(),
         trace: if args.no_trace { Trace::NoSwitches } else { Trace::Switches },
-        ..Plan::choose(args.cpus.as_ref(), |cpus, _| Spec::Slices(args.spec(&cpus)))?
+        ..Plan::choose(args.cpus.as_ref(), |cpus, _| Spec::Slices(args.load.spec(&cpus)))?
     };
     let measured = measuring::measure(plan, output)?;
-    finish_with(&measured, &files, output, || match (args.classic, measured.summary()) {
+    finish(&measured, args.load.classic, &files, output)
+}
+
+/// Reports the slices; `classic`: as the program of the 2009 report.
+pub(crate) fn finish(
+    measured: &Measured,
+    classic: bool,
+    files: &[Destination<'_>],
+    output: Output,
+) -> Result<Outcome, Failure> {
+    finish_with(measured, files, output, || match (classic, measured.summary()) {
         (true, Summary::Slices(summary)) => {
             let doubts = &measured.recording().doubts;
             print_document(&::report::slices_classic(summary, doubts), output.view())

@@ -85,6 +85,9 @@ pub struct SlicesSeries {
     pub switches: Option<Switches>,
     /// The wake-ups on the same CPUs; `None`: not counted.
     pub wakers: Option<WakersSeries>,
+    /// Where tasks that woke up were placed; `None`: only simulations know that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placements: Option<Placements>,
 }
 
 /// A process that was measured.
@@ -214,6 +217,51 @@ pub struct LooseEnd {
 
 tuple_form!(LooseEnd { at_ns: Nanos, task: u32, end: End });
 
+/// Where tasks were placed in the scheduler's queue when they woke up, in virtual time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placements {
+    /// How far a task of nice 0 has to be placed before the running one to preempt it (CFS); `None`:
+    /// that is decided otherwise (EEVDF).
+    pub granularity_ns: Option<Nanos>,
+    /// Wake-ups while a task ran, in their order.
+    pub wakeups: Vec<Placement>,
+    /// The number of later ones that were not stored.
+    pub lost: u64,
+}
+
+/// A task that woke up. Written as `[at_ns, cpu, task, running, ahead_ns, ahead_of_average_ns, lost_ns]`;
+/// `lost_ns` is null if it did not preempt the running task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PlacementTuple", into = "PlacementTuple")]
+pub struct Placement {
+    /// From the recording's beginning.
+    pub at_ns: Nanos,
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The index of the task among the measured ones.
+    pub task: u32,
+    /// The index of the running task.
+    pub running: u32,
+    /// How far it was placed before the running task; negative: behind it.
+    pub ahead_ns: i64,
+    /// How far it was placed before the average of all others.
+    pub ahead_of_average_ns: i64,
+    /// What the running task lost of its slice; `None`: it was not preempted.
+    pub lost_ns: Option<Nanos>,
+}
+
+type PlacementTuple = (Nanos, Cpu, u32, u32, i64, i64, Option<Nanos>);
+
+tuple_form!(Placement {
+    at_ns: Nanos,
+    cpu: Cpu,
+    task: u32,
+    running: u32,
+    ahead_ns: i64,
+    ahead_of_average_ns: i64,
+    lost_ns: Option<Nanos>
+});
+
 /// Why a stretch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -291,6 +339,7 @@ mod tests {
                 }],
             }),
             wakers: None,
+            placements: None,
         }
     }
 

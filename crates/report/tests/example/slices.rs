@@ -169,6 +169,7 @@ fn generate(
             cpus: cpus.clone(),
         }),
         wakers: None,
+        placements: None,
     };
     (spec, series)
 }

@@ -71,17 +71,22 @@ impl Cfs {
     fn advance(queue: &mut Queue) {
         let first = queue.first_by(|entity| entity.vruntime);
         let least = queue.current.iter().chain(first).map(|entity| entity.vruntime).min();
-        queue.min_vruntime = least.map_or(queue.min_vruntime, |least| {
-            queue.min_vruntime.max(least)
-        });
+        queue.min_vruntime =
+            least.map_or(queue.min_vruntime, |least| queue.min_vruntime.max(least));
     }
 
     /// Places a task and queues it (`enqueue_entity`); the queue is accounted.
-    pub(crate) fn enqueue(&self, queue: &mut Queue, mut entity: Entity, arrival: Arrival) {
+    pub(crate) fn enqueue(
+        &self,
+        queue: &mut Queue,
+        mut entity: Entity,
+        arrival: Arrival,
+    ) {
         let least = queue.min_vruntime;
         match arrival {
             Arrival::New => {
-                let debit = if self.start_debit { self.vslice(queue, &entity) } else { 0 };
+                let debit =
+                    if self.start_debit { self.vslice(queue, &entity) } else { 0 };
                 entity.vruntime = least + signed(debit);
             }
             Arrival::Moved => entity.vruntime += least,
@@ -138,6 +143,13 @@ impl Cfs {
         let load = queue.load() + others * entity.weight;
         let slice = self.rounding.scale(period, entity.weight, load);
         if self.least_slice { slice.max(self.min_granularity) } else { slice }
+    }
+
+    /// What the running entity has left of its slice.
+    pub(crate) fn rest(&self, queue: &Queue) -> Option<u64> {
+        let current = queue.current.as_ref().filter(|_| queue.len() > 1)?;
+        let ran = current.sum_exec - current.sum_exec_picked;
+        Some(self.slice(queue, current, true).saturating_sub(ran))
     }
 
     fn vslice(&self, queue: &Queue, entity: &Entity) -> u64 {
@@ -211,7 +223,8 @@ impl Cfs {
     /// How far `later` has to be behind `earlier` (`wakeup_gran`).
     fn granularity(&self, later: &Entity, earlier: &Entity) -> i64 {
         let granularity = self.wakeup_granularity;
-        let weight = if self.asymmetric_granularity { later.weight } else { earlier.weight };
+        let weight =
+            if self.asymmetric_granularity { later.weight } else { earlier.weight };
         if self.asymmetric_granularity && weight <= NICE_0 {
             return signed(granularity);
         }

@@ -19,6 +19,9 @@ pub(crate) struct CpuState {
     pub(crate) timers: Timers,
     /// The request to reschedule.
     pub(crate) request: Option<Request>,
+    /// When a wake-up read the clock that requested a reschedule: the kernel does not read it again
+    /// then.
+    pub(crate) clock_kept: Option<u64>,
     /// Ticks since the last attempt to balance.
     pub(crate) unbalanced_ticks: u32,
 }

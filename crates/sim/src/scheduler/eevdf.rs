@@ -114,7 +114,12 @@ impl Eevdf {
     }
 
     /// Places an entity and queues it (`place_entity`); the queue is accounted.
-    pub(crate) fn enqueue(&self, queue: &mut Queue, mut entity: Entity, arrival: Arrival) {
+    pub(crate) fn enqueue(
+        &self,
+        queue: &mut Queue,
+        mut entity: Entity,
+        arrival: Arrival,
+    ) {
         self.place(queue, &mut entity, arrival);
         queue.push(entity);
     }
@@ -240,7 +245,8 @@ impl Eevdf {
         if self.protection == Protection::UntilVruntime {
             if preempts && shorter {
                 self.cancel_protection(queue);
-            } else if !preempts && self.run_to_parity && (shorter || self.wakeups_shorten) {
+            } else if !preempts && self.run_to_parity && (shorter || self.wakeups_shorten)
+            {
                 self.shorten_protection(queue);
             }
         }
@@ -282,8 +288,7 @@ impl Eevdf {
             true => current.vruntime.min(average),
             false => current.vruntime,
         };
-        let until = from
-            + signed(ROUNDING.to_virtual(shortest, current.weight));
+        let until = from + signed(ROUNDING.to_virtual(shortest, current.weight));
         current.protected = current.protected.min(until);
     }
 

@@ -18,7 +18,7 @@ use crate::scheduler::queue::{Entity, Owner};
 use crate::scheduler::rules::Rules;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
-use crate::scheduler::{placement, Error, Kind};
+use crate::scheduler::{Error, Kind, placement};
 
 /// More are not useful, and slow.
 const CPUS_MAX: u32 = 1024;
@@ -31,6 +31,7 @@ pub struct Engine<O> {
     pub(crate) fair: Fair,
     pub(crate) is_lazy: bool,
     pub(crate) has_slice_timer: bool,
+    pub(crate) keeps_clock: bool,
     pub(crate) machine: Machine,
     pub(crate) period: u64,
     pub(crate) cpus: Vec<CpuState>,
@@ -61,6 +62,7 @@ impl<O: Observer> Engine<O> {
             fair: rules.fair(machine.cpus, period),
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
+            keeps_clock: rules.keeps_clock(),
             machine: machine.clone(),
             period,
             cpus: vec![CpuState::default(); machine.cpus as usize],
@@ -104,20 +106,55 @@ impl<O: Observer> Engine<O> {
         self.observer
     }
 
+    /// How far a task of nice 0 has to be ahead to preempt the running one; `None`: that is decided
+    /// otherwise.
+    pub fn granularity(&self) -> Option<Nanos> {
+        self.fair.granularity()
+    }
+
     /// Runs until that time.
     pub fn run_until(&mut self, end: Nanos) {
-        loop {
-            let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
-            let Some((at, cpu)) = next.filter(|(at, _)| *at < end.get()) else { break };
-            self.now = self.now.max(at);
-            self.events += 1;
-            if self.cpus[cpu].timers.next() <= at {
-                self.interrupt(cpu, at);
-            } else {
-                self.call(cpu, at);
+        while self.step(end.get()) {}
+        self.now = self.now.max(end.get());
+    }
+
+    /// Runs until each of the first tasks has been in user mode again, and reads its time then: as
+    /// tasks do that measure themselves.
+    pub fn read_by_themselves(&mut self, tasks: usize) -> Vec<(Nanos, TaskTime)> {
+        let mut read = vec![None; tasks];
+        while read.iter().any(Option::is_none) {
+            for cpu in 0..self.cpus.len() {
+                let state = &self.cpus[cpu];
+                let running = state.current.filter(|place| *place < tasks);
+                let Some(place) = running.filter(|_| state.user_since <= self.now) else {
+                    continue;
+                };
+                if read[place].is_none() {
+                    read[place] = Some((self.now(), self.time(place)));
+                }
+            }
+            if !self.step(u64::MAX) {
+                break;
             }
         }
-        self.now = self.now.max(end.get());
+        let end = self.now();
+        let left =
+            |(place, read): (usize, Option<_>)| read.unwrap_or((end, self.time(place)));
+        read.into_iter().enumerate().map(left).collect()
+    }
+
+    /// The next event, if it is before `end`.
+    fn step(&mut self, end: u64) -> bool {
+        let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
+        let Some((at, cpu)) = next.filter(|(at, _)| *at < end) else { return false };
+        self.now = self.now.max(at);
+        self.events += 1;
+        if self.cpus[cpu].timers.next() <= at {
+            self.interrupt(cpu, at);
+        } else {
+            self.call(cpu, at);
+        }
+        true
     }
 
     /// What each task has had until now.
@@ -140,11 +177,15 @@ impl<O: Observer> Engine<O> {
         let user = self.now.saturating_sub(cpu.user_since);
         let user = if is_current { user } else { 0 };
         let passes = match task.spec.work {
-            Work::Spin | Work::Ask(_) => task.time.passes + user,
+            Work::Spin | Work::Ask(_) => (task.time.passes + user) / self.pass_ns(),
             Work::Sleep { .. } => task.time.passes,
         };
         let cpu_ns = Nanos::from_nanos(fair + task.realtime_exec + running);
         TaskTime { cpu_ns, passes, ..task.time }
+    }
+
+    fn pass_ns(&self) -> u64 {
+        self.machine.pass_ns.get().max(1)
     }
 
     fn start(&mut self, spec: TaskSpec) {
@@ -205,11 +246,11 @@ impl<O: Observer> Engine<O> {
                 break;
             }
         }
-        let [to_schedule, to_user] = self.machine.costs.exit_ns.map(Nanos::get);
+        let costs = &self.machine.costs;
         if self.cpus[cpu].request.is_some() {
-            self.schedule(cpu, clock + to_schedule, false);
+            self.schedule(cpu, clock + costs.to_schedule_ns.get(), false);
         } else {
-            self.cpus[cpu].user_since = clock + to_user;
+            self.cpus[cpu].user_since = clock + costs.to_user_ns.get();
         }
     }
 
@@ -231,6 +272,7 @@ impl<O: Observer> Engine<O> {
             }
             Action::SliceEnd => {
                 let now = clock + costs.wakeup_ns[0].get();
+                self.read_clock(cpu, now);
                 self.fair.account(&mut self.cpus[cpu].fair, now);
                 self.cpus[cpu].request(true, false);
                 now
@@ -253,6 +295,7 @@ impl<O: Observer> Engine<O> {
 
     /// The running task's tick.
     fn tick(&mut self, cpu: usize, now: u64) {
+        self.read_clock(cpu, now);
         let Some(task) = self.cpus[cpu].current else { return };
         match self.tasks[task].spec.policy {
             Policy::Other(_) | Policy::Batch(_) => {
@@ -284,7 +327,8 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
         return refused("the time that is stolen must be shorter than its interval");
     }
     let online: CpuSet = (0..machine.cpus).map(Cpu::new).collect();
-    let homeless = tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));
+    let homeless =
+        tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));
     if homeless {
         return refused("a task may use none of the simulated CPUs");
     }
@@ -294,7 +338,9 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
         Work::Sleep { sleep_ns, .. } => sleep_ns.is_zero(),
     };
     if tasks.iter().any(idle) {
-        return refused("sleeps and the time between system calls must be longer than zero");
+        return refused(
+            "sleeps and the time between system calls must be longer than zero",
+        );
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The fair class of a kernel: CFS or EEVDF, by the same questions.
 
+use units::Nanos;
+
 use crate::scheduler::cfs::Cfs;
 use crate::scheduler::eevdf::Eevdf;
 use crate::scheduler::queue::{Entity, Owner, Queue};
@@ -77,16 +79,30 @@ impl Fair {
         }
     }
 
-    /// How long the running entity may run until its slice is over, in real time.
+    /// How long the running entity may run until its slice is over, in real time; `None`: there are
+    /// no others.
     pub(crate) fn rest(&self, queue: &Queue) -> Option<u64> {
         match self {
-            Self::Cfs(_) => None,
+            Self::Cfs(cfs) => cfs.rest(queue),
             Self::Eevdf(_) => Eevdf::rest(queue),
         }
     }
 
+    /// How far an entity of nice 0 has to be ahead to preempt; `None`: that is decided otherwise.
+    pub(crate) fn granularity(&self) -> Option<Nanos> {
+        match self {
+            Self::Cfs(cfs) => Some(Nanos::from_nanos(cfs.wakeup_granularity)),
+            Self::Eevdf(_) => None,
+        }
+    }
+
     /// A waiting entity goes to another CPU.
-    pub(crate) fn leave(&self, queue: &mut Queue, owner: Owner, now: u64) -> Option<Entity> {
+    pub(crate) fn leave(
+        &self,
+        queue: &mut Queue,
+        owner: Owner,
+        now: u64,
+    ) -> Option<Entity> {
         self.account(queue, now);
         match self {
             Self::Cfs(_) => Cfs::leave(queue, owner),
@@ -122,7 +138,11 @@ impl Fair {
 
     /// Which entity runs next; `None`: the queue is empty. Those that only waited to sleep are moved
     /// to `asleep`. The queue is accounted.
-    pub(crate) fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entity>) -> Option<Owner> {
+    pub(crate) fn pick(
+        &self,
+        queue: &mut Queue,
+        asleep: &mut Vec<Entity>,
+    ) -> Option<Owner> {
         match self {
             Self::Cfs(cfs) => cfs.pick(queue),
             Self::Eevdf(eevdf) => eevdf.pick(queue, true, asleep),

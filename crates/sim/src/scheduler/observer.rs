@@ -33,8 +33,8 @@ pub struct Woken {
     pub ahead_ns: i64,
     /// How far it was placed before the average of all others, in virtual time.
     pub ahead_of_average_ns: i64,
-    /// Whether it preempts the running task.
-    pub preempts: bool,
+    /// What the running task had left of its slice; `None`: it is not preempted.
+    pub lost_ns: Option<Nanos>,
 }
 
 /// Sees what happens.

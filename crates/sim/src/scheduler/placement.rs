@@ -67,7 +67,8 @@ impl<O: Observer> Engine<O> {
         let Some(owner) = movable.max_by_key(|one| one.order).map(|one| one.owner) else {
             return false;
         };
-        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, owner, now) else {
+        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, owner, now)
+        else {
             return false;
         };
         if let Owner::Task(task) = owner {

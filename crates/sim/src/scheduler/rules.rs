@@ -89,7 +89,11 @@ impl Rules {
             about,
             version,
             features: version.features().to_vec(),
-            tunables: version.tunables().iter().map(|(name, ns)| Tunable::new(name, *ns)).collect(),
+            tunables: version
+                .tunables()
+                .iter()
+                .map(|(name, ns)| Tunable::new(name, *ns))
+                .collect(),
         }
     }
 
@@ -131,7 +135,9 @@ impl Rules {
                 (tunable.ns, tunable.is_set) = (ns, true);
                 Ok(())
             }
-            (Some(_), _) => refused(format!("{name} is a number of nanoseconds, 1 to 10000000000")),
+            (Some(_), _) => {
+                refused(format!("{name} is a number of nanoseconds, 1 to 10000000000"))
+            }
             (None, _) => refused(format!(
                 "the rules {} have no setting {name}; they have {}",
                 self.name,
@@ -184,6 +190,12 @@ impl Rules {
         self.version >= Version::ProtectedVruntime
     }
 
+    /// Whether a reschedule that a wake-up requested uses that wake-up's time
+    /// (`rq_clock_skip_update` in `wakeup_preempt`).
+    pub(crate) fn keeps_clock(&self) -> bool {
+        self.version >= Version::Cfs
+    }
+
     fn cfs(&self, cpus: u32) -> Cfs {
         let (version, old) = (self.version, self.version <= Version::GentleSleepers);
         let latency = self.tunable("latency_ns", cpus);
@@ -199,7 +211,8 @@ impl Rules {
             tasks_in_latency: latency.div_ceil(min_granularity.max(1)),
             sleeper_credit: placed.then_some(if gentle { latency / 2 } else { latency }),
             weighted_credit: self.has("NORMALIZED_SLEEPER"),
-            wakeup_preemption: self.has("WAKEUP_PREEMPT") || self.has("WAKEUP_PREEMPTION"),
+            wakeup_preemption: self.has("WAKEUP_PREEMPT")
+                || self.has("WAKEUP_PREEMPTION"),
             start_debit: self.has("START_DEBIT"),
             last_buddy: self.has("LAST_BUDDY"),
             next_buddy: if version == Version::FirstSleepers {
@@ -235,7 +248,11 @@ impl Rules {
             delay_dequeue: self.has("DELAY_DEQUEUE"),
             delay_zero: self.has("DELAY_ZERO"),
             wakeup_preemption: self.has("WAKEUP_PREEMPTION"),
-            lag_limit: if latest { LagLimit::LongestAndTick } else { LagLimit::TwoSlices },
+            lag_limit: if latest {
+                LagLimit::LongestAndTick
+            } else {
+                LagLimit::TwoSlices
+            },
             delayed_lag: if latest { DelayedLag::NotLess } else { DelayedLag::Current },
             protection: match until {
                 true => Protection::UntilVruntime,
@@ -256,8 +273,12 @@ impl Version {
             Self::Cfs => ("5.10", "Debian's 5.10.262: CFS"),
             Self::LastCfs => ("6.1", "Debian's 6.1.192: CFS"),
             Self::FirstEevdf => ("6.6", "6.6: EEVDF"),
-            Self::DelayedDequeue => ("6.12", "Debian's 6.12.117: EEVDF with delayed dequeues"),
-            Self::ProtectedVruntime => ("6.18", "6.18.14: EEVDF with a protected virtual time"),
+            Self::DelayedDequeue => {
+                ("6.12", "Debian's 6.12.117: EEVDF with delayed dequeues")
+            }
+            Self::ProtectedVruntime => {
+                ("6.18", "6.18.14: EEVDF with a protected virtual time")
+            }
             Self::SliceTimer => ("7.2", "Debian's 7.2.13: EEVDF with a timer for slices"),
         }
     }

@@ -71,8 +71,8 @@ impl<O: Observer> Engine<O> {
     }
 
     fn sleep(&mut self, cpu: usize, place: usize, sleep: u64, now: u64) {
-        let [to_timer, to_schedule] = self.machine.costs.sleep_ns.map(Nanos::get);
-        let from = now + to_timer + sleep;
+        let costs = self.machine.costs;
+        let from = now + costs.sleep_ns.get() + sleep;
         // Real-time tasks have no slack.
         let policy = self.tasks[place].spec.policy;
         let slack = policy.priority().map_or(self.machine.timer_slack_ns.get(), |_| 0);
@@ -81,7 +81,14 @@ impl<O: Observer> Engine<O> {
         let task = &mut self.tasks[place];
         task.state = State::Sleeping;
         task.returns = true;
-        self.schedule(cpu, now + to_timer + to_schedule, true);
+        self.schedule(cpu, now + costs.sleep_to_schedule_ns.get(), true);
+    }
+
+    /// The queue's clock is read again, and is what a reschedule uses that was requested before.
+    pub(crate) fn read_clock(&mut self, cpu: usize, now: u64) {
+        if let Some(kept) = &mut self.cpus[cpu].clock_kept {
+            *kept = now;
+        }
     }
 
     /// Wakes a task up, whose timer was on `cpu` (`try_to_wake_up`).
@@ -97,6 +104,8 @@ impl<O: Observer> Engine<O> {
         };
         let task = &mut self.tasks[place];
         (task.cpu, task.woken_at) = (target, now);
+        self.read_clock(target, now);
+        let task = &mut self.tasks[place];
         if let Some(priority) = policy.priority() {
             self.wake_realtime(target, place, priority);
         } else if let Some(mut entity) = task.entity.take() {
@@ -115,6 +124,12 @@ impl<O: Observer> Engine<O> {
                 self.cpus[target].request(false, self.is_lazy);
             }
             self.check_preemption(target, owner, now);
+        }
+        let state = &mut self.cpus[target];
+        let request =
+            state.request.filter(|request| !request.is_lazy && self.keeps_clock);
+        if request.is_some() && state.current.is_some() {
+            state.clock_kept = Some(now);
         }
         self.start_slice_timer(target, now, false);
         if target != cpu && self.cpus[target].request.is_some() {
@@ -138,6 +153,7 @@ impl<O: Observer> Engine<O> {
         let mut preempts = state.current.is_none();
         let view = self.observer.wants_wakeups().then(|| self.view(cpu, woken));
         let state = &mut self.cpus[cpu];
+        let lost = view.and_then(|_| self.fair.rest(&state.fair)).map(Nanos::from_nanos);
         if running.is_some() {
             let check = WakeupCheck {
                 now,
@@ -159,7 +175,7 @@ impl<O: Observer> Engine<O> {
                 running,
                 ahead_ns,
                 ahead_of_average_ns,
-                preempts,
+                lost_ns: lost.filter(|_| preempts),
             });
         }
     }
@@ -183,7 +199,8 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Chooses what runs next (`__schedule`); `sleeps`: the running task goes to sleep.
-    pub(crate) fn schedule(&mut self, cpu: usize, now: u64, sleeps: bool) {
+    pub(crate) fn schedule(&mut self, cpu: usize, begin: u64, sleeps: bool) {
+        let now = self.cpus[cpu].clock_kept.take().unwrap_or(begin);
         let previous = self.cpus[cpu].current;
         if let Some(place) = previous {
             self.account_previous(cpu, place, now, sleeps);
@@ -195,15 +212,20 @@ impl<O: Observer> Engine<O> {
         let request = self.cpus[cpu].request.take();
         let costs = self.machine.costs;
         if next == previous && !sleeps {
-            self.cpus[cpu].user_since = now + costs.exit_ns[1].get();
+            self.cpus[cpu].user_since = begin + costs.to_user_ns.get();
             return;
         }
         let by_tick = request.is_some_and(|request| request.by_tick);
         self.switch(cpu, now, next, reason(sleeps, by_tick));
         let returns = next.is_some_and(|next| self.tasks[next].returns);
-        let resume = if returns { costs.resume_ns.get() } else { 0 };
-        self.cpus[cpu].user_since = now + costs.switch_ns.get() + resume;
-        self.start_slice_timer(cpu, now + costs.switch_ns.get(), true);
+        let switched = begin
+            + match (sleeps, returns) {
+                (true, _) => costs.switch_from_sleep_ns.get(),
+                (false, true) => costs.switch_to_woken_ns.get(),
+                (false, false) => costs.switch_ns.get(),
+            };
+        self.cpus[cpu].user_since = switched;
+        self.start_slice_timer(cpu, switched, true);
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
@@ -254,7 +276,9 @@ impl<O: Observer> Engine<O> {
             let time = &mut self.tasks[place].time;
             match end {
                 End::Sleep => time.voluntary += 1,
-                End::Tick | End::Wakeup | End::Yield | End::Other => time.involuntary += 1,
+                End::Tick | End::Wakeup | End::Yield | End::Other => {
+                    time.involuntary += 1
+                }
             }
         }
         self.observer.ran(Ran {

@@ -98,7 +98,8 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(place: usize, spec: TaskSpec, cpu: usize) -> Self {
-        let mut entity = Entity::new(Owner::Task(place), weight::of_nice(spec.policy.nice()));
+        let mut entity =
+            Entity::new(Owner::Task(place), weight::of_nice(spec.policy.nice()));
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
             Work::Spin => u64::MAX,

@@ -79,6 +79,7 @@ mod tests {
             turns: vec![SlicesTurn { step: 0, samples: vec![sample] }],
             switches: None,
             wakers: None,
+            placements: None,
         };
         classic(Some(Nanos::from_millis(4)), 2, &series)[0]
     }

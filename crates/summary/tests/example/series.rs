@@ -94,7 +94,10 @@ pub(crate) fn slices(
     let tasks = [(1, "spin/0", spinner), (2, "spin/1", spinner), (3, "sleep/0", sleeper)];
     let tasks = tasks.map(task).to_vec();
     let began_ns = Nanos::ZERO;
-    (spec, SlicesSeries { began_ns, tasks, turns, switches, wakers: None })
+    (
+        spec,
+        SlicesSeries { began_ns, tasks, turns, switches, wakers: None, placements: None },
+    )
 }
 
 /// Switches on CPUs between these tasks: thread IDs and names.

@@ -190,6 +190,7 @@ pub(crate) fn source_words(source: Source) -> &'static str {
         Source::BpfClassic => "eBPF at classic kernel tracepoints",
         Source::Tracefs => "kernel trace events (tracefs)",
         Source::Proc => "/proc counters",
+        Source::Simulation => "the simulation",
         Source::Other => "an unknown event source",
     }
 }

@@ -1,0 +1,148 @@
+//! `sim`: a measurement in virtual time, by the rules of a kernel's scheduler.
+
+use recording::{Body, Moments, Phases, Recording};
+use sim::scheduler::{Costs, Kind, Machine, NAMES, Rules, Steal};
+use sim::slices::Simulation;
+use units::{Cause, Cpu, CpuSet, Hz, Nanos};
+
+use crate::args::{Output, outputs, span};
+use crate::command::slices::{self, LoadArgs};
+use crate::measured::Measured;
+use crate::outcome::{Failure, Outcome};
+
+/// When a simulation is taken: virtual time begins then. The same inputs give the same bytes.
+const TAKEN: &str = "1970-01-01T00:00:00Z";
+/// Each phase begins that much later after a tick than the one before it, as in the lab.
+const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
+
+/// The default rules.
+const NEWEST: &str = NAMES[NAMES.len() - 1];
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum SimCommand {
+    /// Time slices of CPU-bound processes on a simulated kernel.
+    ///
+    /// The load, the report and the recording are those of `noisefloor slices`; the scheduler's rules are
+    /// those of a kernel version, in its own integer arithmetic. The same arguments give the same numbers
+    /// on every machine. Needs no privileges.
+    #[command(after_help = "\
+Examples:
+  noisefloor sim slices --rules 6.12 16 --sleepers 2
+  noisefloor sim slices --rules 2.6.29 --cpus 2 --step NEW_FAIR_SLEEPERS=off --vruntime
+  noisefloor sim slices --rules 7.2 --step RUN_TO_PARITY=off -o slices.html")]
+    Slices(SimSlicesArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimSlicesArgs {
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// Rules of the scheduler: 2.6.29, 2.6.32, 5.10, 6.1 (CFS), 6.6, 6.12, 6.18, 7.2 (EEVDF).
+    #[arg(long, value_name = "VERSION", default_value = NEWEST)]
+    pub(crate) rules: String,
+    /// Number of CPUs.
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) cpus: u32,
+    /// Ticks per second (CONFIG_HZ).
+    #[arg(long, value_name = "HZ", default_value = "250",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) hz: u32,
+    /// Longest delay of a tick's interrupt, with a unit (20us): each is delayed by a random part of it.
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = span)]
+    pub(crate) tick_jitter: Nanos,
+    /// Time that a hypervisor takes, and how often: 100us/10ms [default: none].
+    #[arg(long, value_name = "TIME/TIME", value_parser = steal)]
+    pub(crate) steal: Option<Steal>,
+    /// Slack of the processes' timers, with a unit (prctl(2), PR_SET_TIMERSLACK).
+    #[arg(long, value_name = "TIME", default_value = "50us", value_parser = span)]
+    pub(crate) timer_slack: Nanos,
+    /// The kernel's own work takes no time; otherwise as long as in the lab's exact guests.
+    #[arg(long)]
+    pub(crate) no_costs: bool,
+    /// Number of runs, each at another offset to the tick, which share the duration.
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) phases: u32,
+    /// Also report where each process that woke up was placed in the queue, and what the running one
+    /// lost.
+    #[arg(long)]
+    pub(crate) vruntime: bool,
+    /// Seed of random delays.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
+    /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
+    /// standard output, instead of the report. Can be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<std::path::PathBuf>,
+}
+
+pub(crate) fn run(command: &SimCommand, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        SimCommand::Slices(args) => slices(args, output),
+    }
+}
+
+fn slices(args: &SimSlicesArgs, output: Output) -> Result<Outcome, Failure> {
+    let files = outputs(&args.output);
+    let output = output.beside(files.clone())?;
+    let measured = Measured::new(simulate(args).map_err(failure)?);
+    slices::finish(&measured, args.load.classic, &files, output)
+}
+
+fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
+    let rules = Rules::named(&args.rules)?;
+    let costs = if args.no_costs { Costs::NONE } else { Costs::measured(rules.name()) };
+    let machine = Machine {
+        tick_jitter_ns: args.tick_jitter,
+        timer_slack_ns: args.timer_slack,
+        steal: args.steal,
+        costs,
+        ..Machine::new(args.cpus, Hz::new(args.hz))
+    };
+    let every_ns = machine.hz.period();
+    let cpus: CpuSet = (0..args.cpus).map(Cpu::new).collect();
+    let mut spec = args.load.spec(&cpus);
+    spec.phases = (args.phases > 1).then_some(Phases {
+        count: args.phases,
+        every_ns,
+        step_ns: PHASE_STEP,
+    });
+    let simulation = Simulation {
+        rules,
+        machine,
+        seed: args.seed,
+        reads_itself: args.load.classic,
+        traces: true,
+        places: args.vruntime,
+    };
+    let simulated = simulation.run(&spec)?;
+    Ok(Recording {
+        taken: TAKEN.to_owned(),
+        tool: Recording::TOOL.to_owned(),
+        facts: simulated.facts,
+        body: Body::Slices { spec: simulated.spec, series: simulated.series },
+        doubts: simulated.doubts,
+        moments: Moments::default(),
+        hardware: None,
+        repeat: None,
+    })
+}
+
+fn failure(error: sim::scheduler::Error) -> Failure {
+    match error.kind() {
+        Kind::Rules | Kind::Setting | Kind::Load => Failure::usage(error),
+    }
+}
+
+/// `100us/10ms`
+fn steal(text: &str) -> Result<Steal, Cause> {
+    let (ns, every_ns) =
+        text.split_once('/').ok_or("expected TIME/TIME, as 100us/10ms")?;
+    let steal = Steal { ns: span(ns)?, every_ns: span(every_ns)? };
+    if steal.ns >= steal.every_ns || steal.ns.is_zero() {
+        return Err("the first time must be shorter than the second one".into());
+    }
+    Ok(steal)
+}

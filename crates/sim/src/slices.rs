@@ -1,0 +1,345 @@
+//! `noisefloor slices` in virtual time: spinners and sleepers, as a recording.
+//!
+//! The load and the samples are those of `measure::slices`. Each phase and each round has new tasks, which
+//! run for a while before they are measured. The sampler takes no CPU time, and reads all tasks at the
+//! same moment; or each spinner reads its own times, as those of the 2009 report did.
+
+use facts::Facts;
+use recording::{
+    CpuSwitches, Doubt, Phases, Placement, Placements, Policy as Class, Role,
+    SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Source, Step,
+    Stretch, SwitchedTask, Switches, TaskTime,
+};
+use serde_json::json;
+use units::{Cpu, CpuSet, Nanos};
+
+use crate::scheduler::{
+    Engine, Error, Machine, Observer, Policy, Ran, Rules, TaskSpec, Woken, Work,
+};
+
+/// How long tasks run before they are measured: many times the longest period of any rules.
+const SETTLING: Nanos = Nanos::from_secs(1);
+/// The most stretches and wake-ups that are stored, of all CPUs.
+const STORED_MAX: usize = 2_000_000;
+/// The ID of the first task.
+const FIRST_PID: u32 = 1000;
+
+/// What is simulated, beside the load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Simulation {
+    /// The rules of the scheduler.
+    pub rules: Rules,
+    /// The machine.
+    pub machine: Machine,
+    /// The seed of all that is random.
+    pub seed: u64,
+    /// Whether each spinner reads its own times when it runs, instead of a sampler at one moment.
+    pub reads_itself: bool,
+    /// Whether switches are stored.
+    pub traces: bool,
+    /// Whether it is stored where tasks that wake up are placed.
+    pub places: bool,
+}
+
+/// What was simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Simulated {
+    /// What is known of the simulated machine.
+    pub facts: Facts,
+    /// The parameters.
+    pub spec: SlicesSpec,
+    /// The values.
+    pub series: SlicesSeries,
+    /// Reasons not to trust them.
+    pub doubts: Vec<Doubt>,
+}
+
+impl Simulation {
+    /// Runs the load.
+    ///
+    /// # Errors
+    /// `Kind::Load` if the load or the machine is invalid, `Kind::Setting` if the rules do not have a
+    /// setting of a step.
+    pub fn run(&self, spec: &SlicesSpec) -> Result<Simulated, Error> {
+        let mut log = Log::new(self);
+        let mut turns = Vec::new();
+        for phase in 0..Phases::parts(spec.phases.as_ref()) {
+            for (number, step) in order(spec) {
+                let (round, samples) = self.round(spec, log, phase, step)?;
+                log = round;
+                turns.push(SlicesTurn { step: number, samples });
+            }
+        }
+        let (switches, placements) = log.into_parts(spec);
+        let series = SlicesSeries {
+            began_ns: Nanos::ZERO,
+            tasks: tasks(spec),
+            turns,
+            switches: switches.filter(|_| self.traces),
+            wakers: None,
+            placements: Some(placements).filter(|_| self.places),
+        };
+        Ok(Simulated {
+            facts: self.facts(),
+            spec: spec.clone(),
+            series,
+            doubts: Vec::new(),
+        })
+    }
+
+    /// One round of one variant, in one phase.
+    fn round(
+        &self,
+        spec: &SlicesSpec,
+        log: Log,
+        phase: u32,
+        step: Option<&Step>,
+    ) -> Result<(Log, Vec<SlicesSample>), Error> {
+        let mut rules = self.rules.clone();
+        for setting in step.iter().flat_map(|step| &step.settings) {
+            rules.set(&setting.name, &setting.value)?;
+        }
+        let mut machine = self.machine.clone();
+        if let Some(phases) = &spec.phases {
+            let period = machine.hz.period().get().max(1);
+            let since = phases.step_ns.saturating_mul(phase.into()).get() % period;
+            let phase = machine.tick_phase_ns.get() + period - since;
+            machine.tick_phase_ns = Nanos::from_nanos(phase % period);
+        }
+        let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
+        let mut engine =
+            Engine::new(&rules, &machine, load(spec, &self.machine), seed, log)?;
+        engine.run_until(SETTLING);
+        engine.observer().placements.granularity_ns = engine.granularity();
+        let samples = self.samples(spec, &mut engine, offset);
+        let length = engine.now().saturating_sub(SETTLING);
+        let mut log = engine.into_observer();
+        log.offset = offset + length;
+        log.rounds += 1;
+        Ok((log, samples))
+    }
+
+    /// The samples of a round, which begins at `offset` of the recording.
+    fn samples(
+        &self,
+        spec: &SlicesSpec,
+        engine: &mut Engine<Log>,
+        offset: Nanos,
+    ) -> Vec<SlicesSample> {
+        let length = round_length(spec);
+        let sample_ns = spec.sample_ns.unwrap_or(length);
+        let mut samples = Vec::new();
+        let mut before = self.reading(spec, engine);
+        while engine.now() < SETTLING + length {
+            let begin = engine.now();
+            engine.run_until((begin + sample_ns).min(SETTLING + length));
+            let after = self.reading(spec, engine);
+            samples.push(sample(
+                &before,
+                &after,
+                offset + begin.saturating_sub(SETTLING),
+            ));
+            before = after;
+        }
+        samples
+    }
+
+    /// When each task was read, and its times.
+    fn reading(
+        &self,
+        spec: &SlicesSpec,
+        engine: &mut Engine<Log>,
+    ) -> Vec<(Nanos, TaskTime)> {
+        let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
+        let mut read = match self.reads_itself {
+            true => engine.read_by_themselves(spinners),
+            false => Vec::new(),
+        };
+        let now = engine.now();
+        let others = engine.times().into_iter().skip(read.len());
+        read.extend(others.map(|time| (now, time)));
+        read
+    }
+
+    fn facts(&self) -> Facts {
+        let release = format!("{} (simulated)", self.rules.name());
+        Facts::of_known(vec![
+            ("kernel.release", json!(release)),
+            ("tick.hz", json!(self.machine.hz)),
+            ("cpus.online", json!(machine_cpus(&self.machine))),
+            ("cpus.possible", json!(machine_cpus(&self.machine))),
+        ])
+    }
+}
+
+/// The rounds: the unmodified settings and each variant, in reverse order in every second round.
+fn order(spec: &SlicesSpec) -> Vec<(u32, Option<&Step>)> {
+    let steps = std::iter::once(None).chain(spec.steps.iter().map(Some));
+    let forth: Vec<_> = (0..).zip(steps).collect();
+    let back: Vec<_> = forth.iter().rev().copied().collect();
+    (0..spec.turns)
+        .flat_map(|turn| if turn % 2 == 0 { forth.clone() } else { back.clone() })
+        .collect()
+}
+
+fn round_length(spec: &SlicesSpec) -> Nanos {
+    let parts =
+        u64::from(spec.turns.max(1)) * u64::from(Phases::parts(spec.phases.as_ref()));
+    Nanos::from_nanos((spec.duration_ns.get() / parts).max(1))
+}
+
+/// From one reading to the next. Where tasks read themselves, the length is the mean of theirs.
+fn sample(
+    before: &[(Nanos, TaskTime)],
+    after: &[(Nanos, TaskTime)],
+    start_ns: Nanos,
+) -> SlicesSample {
+    let pairs = || before.iter().zip(after);
+    let lengths = pairs().map(|(before, after)| after.0.saturating_sub(before.0).get());
+    let wall = lengths.sum::<u64>() / (after.len().max(1) as u64);
+    let time = |(before, after): (&(Nanos, TaskTime), &(Nanos, TaskTime))| TaskTime {
+        cpu_ns: after.1.cpu_ns.saturating_sub(before.1.cpu_ns),
+        involuntary: after.1.involuntary - before.1.involuntary,
+        voluntary: after.1.voluntary - before.1.voluntary,
+        passes: after.1.passes - before.1.passes,
+    };
+    SlicesSample {
+        start_ns,
+        wall_ns: Nanos::from_nanos(wall),
+        reading_ns: Nanos::ZERO,
+        tasks: pairs().map(time).collect(),
+    }
+}
+
+/// The name, the role and the CPU of each task.
+fn tasks(spec: &SlicesSpec) -> Vec<SlicesTask> {
+    let task = |(kind, role, number, place): (&str, Role, u32, u32)| SlicesTask {
+        pid: FIRST_PID + place,
+        name: format!("{kind}/{number}"),
+        role,
+        cpu: pinned(spec, number),
+    };
+    let spinners = (0..spec.spinners).map(|one| ("spin", Role::Spinner, one, one));
+    let sleepers =
+        (0..spec.sleepers).map(|one| ("sleep", Role::Sleeper, one, spec.spinners + one));
+    spinners.chain(sleepers).map(task).collect()
+}
+
+/// The CPU that a task of its kind is pinned to, round robin.
+fn pinned(spec: &SlicesSpec, number: u32) -> Option<Cpu> {
+    let count = spec.cpus.len().max(1);
+    let place = usize::try_from(number).unwrap_or(0) % count;
+    spec.cpus.iter().nth(place).filter(|_| spec.pinned)
+}
+
+/// What the tasks do.
+fn load(spec: &SlicesSpec, machine: &Machine) -> Vec<TaskSpec> {
+    let policy = match spec.policy {
+        Class::Other => Policy::Other(spec.nice),
+        Class::Batch => Policy::Batch(spec.nice),
+    };
+    let spin = spec.getrusage_every.map_or(Work::Spin, |passes| {
+        Work::Ask(machine.pass_ns.saturating_mul(passes.into()))
+    });
+    let sleep = Work::Sleep { sleep_ns: spec.sleep_ns, burst_ns: spec.burst_ns };
+    let task = |(work, number)| {
+        let cpus = pinned(spec, number).map_or_else(|| spec.cpus.clone(), CpuSet::from);
+        TaskSpec { work, policy, cpus, slice_ns: None }
+    };
+    let spinners = (0..spec.spinners).map(|number| (spin, number));
+    let sleepers = (0..spec.sleepers).map(|number| (sleep, number));
+    spinners.chain(sleepers).map(task).collect()
+}
+
+fn machine_cpus(machine: &Machine) -> CpuSet {
+    (0..machine.cpus).map(Cpu::new).collect()
+}
+
+/// Stores what happens, in the time of the recording.
+#[derive(Debug, Clone)]
+struct Log {
+    traces: bool,
+    places: bool,
+    /// The time of the recording when this round's measurement begins.
+    offset: Nanos,
+    /// The number of rounds so far.
+    rounds: u64,
+    cpus: Vec<CpuSwitches>,
+    placements: Placements,
+}
+
+impl Log {
+    fn new(simulation: &Simulation) -> Self {
+        let cpu = |cpu| CpuSwitches {
+            cpu: Cpu::new(cpu),
+            stretches: Vec::new(),
+            loose_ends: Vec::new(),
+            lost: 0,
+        };
+        Self {
+            traces: simulation.traces,
+            places: simulation.places,
+            offset: Nanos::ZERO,
+            rounds: 0,
+            cpus: (0..simulation.machine.cpus).map(cpu).collect(),
+            placements: Placements { granularity_ns: None, wakeups: Vec::new(), lost: 0 },
+        }
+    }
+
+    /// The time of the recording; `None`: before the measurement.
+    fn time(&self, at: Nanos) -> Option<Nanos> {
+        (at >= SETTLING).then(|| self.offset + at.saturating_sub(SETTLING))
+    }
+
+    fn into_parts(self, spec: &SlicesSpec) -> (Option<Switches>, Placements) {
+        let idle = SwitchedTask { tid: 0, name: "swapper".to_owned() };
+        let named = tasks(spec).into_iter();
+        let named = named.map(|task| SwitchedTask { tid: task.pid, name: task.name });
+        let tasks = std::iter::once(idle).chain(named).collect();
+        let source = Source::Simulation;
+        (Some(Switches { source, tasks, cpus: self.cpus }), self.placements)
+    }
+}
+
+impl Observer for Log {
+    fn ran(&mut self, ran: Ran) {
+        let Some(start_ns) = self.time(ran.start_ns).filter(|_| self.traces) else {
+            return;
+        };
+        let Some(cpu) = self.cpus.get_mut(ran.cpu) else { return };
+        if cpu.stretches.len() >= STORED_MAX {
+            cpu.lost += 1;
+            return;
+        }
+        // Place 0 is the idle task.
+        let task = ran.task.map_or(0, |task| number(task) + 1);
+        cpu.stretches.push(Stretch { start_ns, ns: ran.ns, task, end: ran.end });
+    }
+
+    fn woken(&mut self, woken: Woken) {
+        let (Some(at_ns), Some(running)) = (self.time(woken.at_ns), woken.running) else {
+            return;
+        };
+        if self.placements.wakeups.len() >= STORED_MAX {
+            self.placements.lost += 1;
+            return;
+        }
+        self.placements.wakeups.push(Placement {
+            at_ns,
+            cpu: Cpu::new(number(woken.cpu)),
+            task: number(woken.task),
+            running: number(running),
+            ahead_ns: woken.ahead_ns,
+            ahead_of_average_ns: woken.ahead_of_average_ns,
+            lost_ns: woken.lost_ns,
+        });
+    }
+
+    fn wants_wakeups(&self) -> bool {
+        self.places
+    }
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
