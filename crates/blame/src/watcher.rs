@@ -180,6 +180,8 @@ fn open(
         }
         Source::Tracefs => Ok(Some(Box::new(Trace::begin(cpus)?))),
         Source::Proc => Ok(None),
-        Source::Simulation | Source::Other => Err(Error::new(Kind::Missing, "unknown event source")),
+        Source::Simulation | Source::Other => {
+            Err(Error::new(Kind::Missing, "unknown event source"))
+        }
     }
 }

@@ -26,7 +26,7 @@ mod weight;
 
 pub use engine::Engine;
 pub use error::{Error, Kind};
-pub use machine::{Costs, Machine, Steal};
+pub use machine::{Costs, KernelThread, Machine, Steal};
 pub use observer::{Ignore, Observer, Ran, Woken};
 pub use rules::{NAMES, Rules};
 pub use task::{Policy, TaskSpec, Work};

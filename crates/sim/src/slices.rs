@@ -1,7 +1,7 @@
 //! `noisefloor slices` in virtual time: spinners and sleepers, as a recording.
 //!
 //! The load and the samples are those of `measure::slices`. Each phase and each round has new tasks, which
-//! run for a while before they are measured. The sampler takes no CPU time, and reads all tasks at the
+//! are measured when all have run. The sampler takes no CPU time, and reads all tasks at the
 //! same moment; or each spinner reads its own times, as those of the 2009 report did.
 
 use facts::Facts;
@@ -14,15 +14,15 @@ use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::scheduler::{
-    Engine, Error, Machine, Observer, Policy, Ran, Rules, TaskSpec, Woken, Work,
+    Engine, Error, KernelThread, Machine, Observer, Policy, Ran, Rules, TaskSpec, Woken,
+    Work,
 };
 
-/// How long tasks run before they are measured: many times the longest period of any rules.
-const SETTLING: Nanos = Nanos::from_secs(1);
 /// The most stretches and wake-ups that are stored, of all CPUs.
 const STORED_MAX: usize = 2_000_000;
-/// The ID of the first task.
-const FIRST_PID: u32 = 1000;
+/// The IDs of the first task, and of the first kernel thread.
+const FIRST_PID: u32 = 100_000;
+const FIRST_THREAD: u32 = 10;
 
 /// What is simulated, beside the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,12 +109,16 @@ impl Simulation {
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
         let mut engine =
             Engine::new(&rules, &machine, load(spec, &self.machine), seed, log)?;
-        engine.run_until(SETTLING);
-        engine.observer().placements.granularity_ns = engine.granularity();
+        // Until all have run, as in `measure`.
+        engine.run_until_all_ran(tasks(spec).len());
+        let granularity = engine.granularity();
+        let began = engine.now();
+        engine.observer().begin(began, granularity);
         let samples = self.samples(spec, &mut engine, offset);
-        let length = engine.now().saturating_sub(SETTLING);
+        let length = engine.now().saturating_sub(began);
         let mut log = engine.into_observer();
         log.offset = offset + length;
+        log.began = None;
         log.rounds += 1;
         Ok((log, samples))
     }
@@ -128,17 +132,13 @@ impl Simulation {
     ) -> Vec<SlicesSample> {
         let length = round_length(spec);
         let sample_ns = spec.sample_ns.unwrap_or(length);
-        let mut samples = Vec::new();
+        let (mut samples, began) = (Vec::new(), engine.now());
         let mut before = self.reading(spec, engine);
-        while engine.now() < SETTLING + length {
+        while engine.now() < began + length {
             let begin = engine.now();
-            engine.run_until((begin + sample_ns).min(SETTLING + length));
+            engine.run_until((begin + sample_ns).min(began + length));
             let after = self.reading(spec, engine);
-            samples.push(sample(
-                &before,
-                &after,
-                offset + begin.saturating_sub(SETTLING),
-            ));
+            samples.push(sample(&before, &after, offset + begin.saturating_sub(began)));
             before = after;
         }
         samples
@@ -156,7 +156,8 @@ impl Simulation {
             false => Vec::new(),
         };
         let now = engine.now();
-        let others = engine.times().into_iter().skip(read.len());
+        let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));
+        let others = engine.times().into_iter().take(all).skip(read.len());
         read.extend(others.map(|time| (now, time)));
         read
     }
@@ -248,7 +249,14 @@ fn load(spec: &SlicesSpec, machine: &Machine) -> Vec<TaskSpec> {
     };
     let spinners = (0..spec.spinners).map(|number| (spin, number));
     let sleepers = (0..spec.sleepers).map(|number| (sleep, number));
-    spinners.chain(sleepers).map(task).collect()
+    let thread = |thread: &KernelThread| TaskSpec {
+        work: Work::Timeout { sleep_ns: thread.sleep_ns, work_ns: thread.work_ns },
+        policy: Policy::Other(0),
+        cpus: machine_cpus(machine),
+        slice_ns: None,
+    };
+    let threads = machine.threads.iter().map(thread);
+    spinners.chain(sleepers).map(task).chain(threads).collect()
 }
 
 fn machine_cpus(machine: &Machine) -> CpuSet {
@@ -262,8 +270,12 @@ struct Log {
     places: bool,
     /// The time of the recording when this round's measurement begins.
     offset: Nanos,
+    /// When it begins in the time of the simulation; `None`: not yet.
+    began: Option<Nanos>,
     /// The number of rounds so far.
     rounds: u64,
+    /// The names of kernel threads.
+    threads: Vec<&'static str>,
     cpus: Vec<CpuSwitches>,
     placements: Placements,
 }
@@ -280,22 +292,34 @@ impl Log {
             traces: simulation.traces,
             places: simulation.places,
             offset: Nanos::ZERO,
+            began: None,
             rounds: 0,
+            threads: simulation.machine.threads.iter().map(|one| one.name).collect(),
             cpus: (0..simulation.machine.cpus).map(cpu).collect(),
             placements: Placements { granularity_ns: None, wakeups: Vec::new(), lost: 0 },
         }
     }
 
+    /// The measurement of this round begins.
+    fn begin(&mut self, now: Nanos, granularity_ns: Option<Nanos>) {
+        self.began = Some(now);
+        self.placements.granularity_ns = granularity_ns;
+    }
+
     /// The time of the recording; `None`: before the measurement.
     fn time(&self, at: Nanos) -> Option<Nanos> {
-        (at >= SETTLING).then(|| self.offset + at.saturating_sub(SETTLING))
+        let began = self.began.filter(|began| at >= *began)?;
+        Some(self.offset + at.saturating_sub(began))
     }
 
     fn into_parts(self, spec: &SlicesSpec) -> (Option<Switches>, Placements) {
         let idle = SwitchedTask { tid: 0, name: "swapper".to_owned() };
         let named = tasks(spec).into_iter();
         let named = named.map(|task| SwitchedTask { tid: task.pid, name: task.name });
-        let tasks = std::iter::once(idle).chain(named).collect();
+        let threads = self.threads.iter().zip(FIRST_THREAD..);
+        let threads =
+            threads.map(|(name, tid)| SwitchedTask { tid, name: (*name).to_owned() });
+        let tasks = std::iter::once(idle).chain(named).chain(threads).collect();
         let source = Source::Simulation;
         (Some(Switches { source, tasks, cpus: self.cpus }), self.placements)
     }

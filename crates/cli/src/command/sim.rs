@@ -1,7 +1,7 @@
 //! `sim`: a measurement in virtual time, by the rules of a kernel's scheduler.
 
 use recording::{Body, Moments, Phases, Recording};
-use sim::scheduler::{Costs, Kind, Machine, NAMES, Rules, Steal};
+use sim::scheduler::{Costs, KernelThread, Kind, Machine, NAMES, Rules, Steal};
 use sim::slices::Simulation;
 use units::{Cause, Cpu, CpuSet, Hz, Nanos};
 
@@ -57,9 +57,10 @@ pub(crate) struct SimSlicesArgs {
     /// Slack of the processes' timers, with a unit (prctl(2), PR_SET_TIMERSLACK).
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = span)]
     pub(crate) timer_slack: Nanos,
-    /// The kernel's own work takes no time; otherwise as long as in the lab's exact guests.
+    /// The kernel's own work takes no time, and no kernel thread runs; otherwise both are as in the
+    /// lab's exact guests.
     #[arg(long)]
-    pub(crate) no_costs: bool,
+    pub(crate) ideal: bool,
     /// Number of runs, each at another offset to the tick, which share the duration.
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -93,8 +94,12 @@ fn slices(args: &SimSlicesArgs, output: Output) -> Result<Outcome, Failure> {
 
 fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
     let rules = Rules::named(&args.rules)?;
-    let costs = if args.no_costs { Costs::NONE } else { Costs::measured(rules.name()) };
+    let (costs, threads) = match args.ideal {
+        true => (Costs::NONE, Vec::new()),
+        false => (Costs::measured(rules.name()), KernelThread::measured(rules.name())),
+    };
     let machine = Machine {
+        threads,
         tick_jitter_ns: args.tick_jitter,
         timer_slack_ns: args.timer_slack,
         steal: args.steal,

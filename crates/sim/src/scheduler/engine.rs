@@ -45,7 +45,7 @@ pub struct Engine<O> {
 }
 
 impl<O: Observer> Engine<O> {
-    /// Tasks that all begin at once, on idle CPUs.
+    /// Tasks that all begin at once on idle CPUs, as if they woke up.
     ///
     /// # Errors
     /// `Kind::Load` if there is no CPU, no tick, or a task that may not use any CPU.
@@ -118,8 +118,15 @@ impl<O: Observer> Engine<O> {
         self.now = self.now.max(end.get());
     }
 
+    /// Runs until each of the first tasks has run.
+    pub fn run_until_all_ran(&mut self, tasks: usize) {
+        for place in 0..tasks.min(self.tasks.len()) {
+            while self.time(place).cpu_ns.is_zero() && self.step(u64::MAX) {}
+        }
+    }
+
     /// Runs until each of the first tasks has been in user mode again, and reads its time then: as
-    /// tasks do that measure themselves.
+    /// tasks do that measure themselves. Not for tasks that sleep.
     pub fn read_by_themselves(&mut self, tasks: usize) -> Vec<(Nanos, TaskTime)> {
         let mut read = vec![None; tasks];
         while read.iter().any(Option::is_none) {
@@ -178,7 +185,7 @@ impl<O: Observer> Engine<O> {
         let user = if is_current { user } else { 0 };
         let passes = match task.spec.work {
             Work::Spin | Work::Ask(_) => (task.time.passes + user) / self.pass_ns(),
-            Work::Sleep { .. } => task.time.passes,
+            Work::Sleep { .. } | Work::Timeout { .. } => task.time.passes,
         };
         let cpu_ns = Nanos::from_nanos(fair + task.realtime_exec + running);
         TaskTime { cpu_ns, passes, ..task.time }
@@ -198,7 +205,7 @@ impl<O: Observer> Engine<O> {
         if let Some(priority) = priority {
             self.cpus[cpu].realtime.push(priority, place);
         } else if let Some(entity) = entity {
-            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::New, 0);
+            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Woken, 0);
         }
     }
 
@@ -209,9 +216,13 @@ impl<O: Observer> Engine<O> {
             let task = &self.tasks[task];
             match task.spec.work {
                 Work::Spin => u64::MAX,
-                Work::Ask(_) => cpu.user_since.saturating_add(task.until),
-                Work::Sleep { .. } if task.returns => cpu.user_since,
+                Work::Sleep { .. } | Work::Timeout { .. } if task.returns => {
+                    cpu.user_since
+                }
                 Work::Sleep { .. } => cpu.user_since.max(task.until),
+                Work::Ask(_) | Work::Timeout { .. } => {
+                    cpu.user_since.saturating_add(task.until)
+                }
             }
         });
         calls.min(cpu.timers.next())
@@ -271,11 +282,11 @@ impl<O: Observer> Engine<O> {
                 clock + before + after
             }
             Action::SliceEnd => {
-                let now = clock + costs.wakeup_ns[0].get();
-                self.read_clock(cpu, now);
-                self.fair.account(&mut self.cpus[cpu].fair, now);
+                let [before, after] = costs.slice_end_ns.map(Nanos::get);
+                self.read_clock(cpu, clock + before);
+                self.fair.account(&mut self.cpus[cpu].fair, clock + before);
                 self.cpus[cpu].request(true, false);
-                now
+                clock + before + after
             }
             Action::Steal => {
                 let ns = self.machine.steal.map_or(0, |steal| steal.ns.get());
@@ -287,6 +298,12 @@ impl<O: Observer> Engine<O> {
                 clock
             }
         }
+    }
+
+    /// The first tick at or after that time.
+    pub(crate) fn tick_from(&self, at: u64) -> u64 {
+        let passed = at.saturating_sub(self.phase()).div_ceil(self.period);
+        self.phase() + passed * self.period
     }
 
     fn phase(&self) -> u64 {
@@ -335,7 +352,9 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
     let idle = |task: &TaskSpec| match task.work {
         Work::Spin => false,
         Work::Ask(every) => every.is_zero(),
-        Work::Sleep { sleep_ns, .. } => sleep_ns.is_zero(),
+        Work::Sleep { sleep_ns, .. } | Work::Timeout { sleep_ns, .. } => {
+            sleep_ns.is_zero()
+        }
     };
     if tasks.iter().any(idle) {
         return refused(

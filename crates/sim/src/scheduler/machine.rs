@@ -21,8 +21,42 @@ pub struct Machine {
     pub pass_ns: Nanos,
     /// Time that a hypervisor takes from each CPU.
     pub steal: Option<Steal>,
+    /// Kernel threads that run at times.
+    pub threads: Vec<KernelThread>,
     /// The time of the kernel's own work.
     pub costs: Costs,
+}
+
+/// A kernel thread that wakes up at ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelThread {
+    /// Its name.
+    pub name: &'static str,
+    /// The least time that it sleeps.
+    pub sleep_ns: Nanos,
+    /// How long it then works.
+    pub work_ns: Nanos,
+}
+
+impl KernelThread {
+    /// Those of the kernel that a set of rules is from, in a guest that does nothing else: `kcompactd0`
+    /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later.
+    ///
+    /// Source: as of [`Costs::measured`], means.
+    pub fn measured(rules: &str) -> Vec<Self> {
+        let thread = |name, sleep_ms, work_us| Self {
+            name,
+            sleep_ns: Nanos::from_millis(sleep_ms),
+            work_ns: Nanos::from_micros(work_us),
+        };
+        let mut threads = vec![thread("kcompactd0", 508, 2)];
+        threads.extend(match rules {
+            "6.18" => vec![thread("kworker", 400, 48), thread("kdamond.0", 33, 347)],
+            "7.2" => vec![thread("kworker", 500, 30), thread("kdamond.0", 32, 18)],
+            _ => vec![thread("kworker", 320, 2)],
+        });
+        threads
+    }
 }
 
 /// Time that a hypervisor takes, at regular intervals.
@@ -57,17 +91,21 @@ pub struct Costs {
     pub sleep_ns: Nanos,
     /// From that system call to the reading of the clock in `schedule()`.
     pub sleep_to_schedule_ns: Nanos,
+    /// The end of a slice by its timer: as a tick.
+    pub slice_end_ns: [Nanos; 2],
+    /// How long before user mode of the next task the timer of its slice is set.
+    pub slice_timer_ns: Nanos,
     /// From user mode until a system call updates the queue, and back.
     pub call_ns: [Nanos; 2],
 }
 
 impl Costs {
     /// None: what the rules alone do.
-    pub const NONE: Self = Self::of([0; 13]);
+    pub const NONE: Self = Self::of([0; 14]);
 
-    /// In the order of the fields.
-    const fn of(ns: [u64; 13]) -> Self {
-        const fn at(ns: [u64; 13], place: usize) -> Nanos {
+    /// In the order of the fields; the timer of slices is 7.2's.
+    const fn of(ns: [u64; 14]) -> Self {
+        const fn at(ns: [u64; 14], place: usize) -> Nanos {
             Nanos::from_nanos(ns[place])
         }
         Self {
@@ -81,26 +119,38 @@ impl Costs {
             switch_from_sleep_ns: at(ns, 9),
             sleep_ns: at(ns, 10),
             sleep_to_schedule_ns: at(ns, 11),
-            call_ns: [at(ns, 12), at(ns, 12)],
+            slice_end_ns: [at(ns, 12), at(ns, 12)],
+            slice_timer_ns: at(ns, 12),
+            call_ns: [at(ns, 13), at(ns, 13)],
         }
     }
 
     /// Those of the kernel that a set of rules is from, in instructions: a nanosecond each in exact
     /// guests. Of kernels that were not measured: those of the next newer one.
     ///
-    /// Source: the guest time of each function of the scheduler in Debian's kernels 6.1.192 and later,
-    /// medians of some thousand each, by a QEMU plugin.
+    /// Source: the guest time at which each function of the scheduler begins, in Debian's kernels
+    /// 5.10.262 to 7.2.13, medians of some thousand each, written by a QEMU plugin.
     pub fn measured(rules: &str) -> Self {
         match rules {
-            "2.6.29" | "2.6.32" | "5.10" | "6.1" => Self::of([
-                378, 983, 1172, 177, 1355, 59, 240, 1996, 2106, 2424, 514, 870, 400,
+            "2.6.29" | "2.6.32" | "5.10" => Self::of([
+                387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 482, 767, 0, 400,
+            ]),
+            "6.1" => Self::of([
+                378, 983, 1172, 177, 1355, 59, 240, 1996, 2106, 2424, 514, 870, 0, 400,
             ]),
             "6.6" | "6.12" => Self::of([
-                384, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 2812, 514, 1002, 400,
+                384, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 2812, 514, 1002, 0, 400,
             ]),
-            _ => Self::of([
-                411, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 3070, 536, 1043, 400,
+            "6.18" => Self::of([
+                411, 1159, 1280, 212, 2047, 173, 302, 2877, 3013, 3109, 536, 920, 0, 400,
             ]),
+            _ => Self {
+                slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
+                ..Self::of([
+                    433, 1138, 1088, 205, 2092, 256, 352, 3280, 3043, 3273, 590, 949,
+                    1000, 400,
+                ])
+            },
         }
     }
 }
@@ -117,6 +167,7 @@ impl Machine {
             timer_slack_ns: Nanos::from_micros(50),
             pass_ns: Nanos::from_nanos(3),
             steal: None,
+            threads: Vec::new(),
             costs: Costs::NONE,
         }
     }

@@ -28,6 +28,7 @@ impl<O: Observer> Engine<O> {
                 task.time.passes += ran;
                 task.until = task.until.saturating_sub(ran);
             }
+            Work::Timeout { .. } => task.until = task.until.saturating_sub(ran),
             Work::Sleep { .. } => {}
         }
     }
@@ -52,7 +53,16 @@ impl<O: Observer> Engine<O> {
                     self.call(cpu, now);
                 }
             }
+            Work::Timeout { work_ns, .. } if task.returns => {
+                task.returns = false;
+                task.until = work_ns.get();
+                self.cpus[cpu].user_since = now;
+            }
             Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
+            Work::Timeout { sleep_ns, .. } => {
+                let by = self.tick_from(now + sleep_ns.get());
+                self.sleep_until(cpu, place, [by, by], now);
+            }
         }
     }
 
@@ -71,16 +81,20 @@ impl<O: Observer> Engine<O> {
     }
 
     fn sleep(&mut self, cpu: usize, place: usize, sleep: u64, now: u64) {
-        let costs = self.machine.costs;
-        let from = now + costs.sleep_ns.get() + sleep;
+        let from = now + self.machine.costs.sleep_ns.get() + sleep;
         // Real-time tasks have no slack.
         let policy = self.tasks[place].spec.policy;
         let slack = policy.priority().map_or(self.machine.timer_slack_ns.get(), |_| 0);
-        let timer = Timer { from, by: from + slack, action: Action::Wake(place) };
-        self.cpus[cpu].timers.set(timer);
+        self.sleep_until(cpu, place, [from, from + slack], now);
+    }
+
+    /// Sets the timer of a task that sleeps from now on.
+    fn sleep_until(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2], now: u64) {
+        self.cpus[cpu].timers.set(Timer { from, by, action: Action::Wake(place) });
         let task = &mut self.tasks[place];
         task.state = State::Sleeping;
         task.returns = true;
+        let costs = self.machine.costs;
         self.schedule(cpu, now + costs.sleep_to_schedule_ns.get(), true);
     }
 
@@ -225,7 +239,7 @@ impl<O: Observer> Engine<O> {
                 (false, false) => costs.switch_ns.get(),
             };
         self.cpus[cpu].user_since = switched;
-        self.start_slice_timer(cpu, switched, true);
+        self.start_slice_timer(cpu, switched - costs.slice_timer_ns.get(), true);
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
@@ -306,9 +320,7 @@ impl<O: Observer> Engine<O> {
         if next.is_none() {
             self.cpus[cpu].timers.cancel(Action::Tick);
         } else if self.cpus[cpu].timers.find(Action::Tick).is_none() {
-            let phase = self.machine.tick_phase_ns.get();
-            let passed = now.saturating_sub(phase) / self.period;
-            self.set_tick(cpu, phase + (passed + 1) * self.period);
+            self.set_tick(cpu, self.tick_from(now + 1));
         }
     }
 

@@ -64,6 +64,14 @@ pub enum Work {
         /// How long it works.
         burst_ns: Nanos,
     },
+    /// Sleeps at least that long, until a tick, then works for that much time of its own: as kernel
+    /// threads do that wait with a timeout.
+    Timeout {
+        /// The least time that it sleeps.
+        sleep_ns: Nanos,
+        /// How long it works.
+        work_ns: Nanos,
+    },
 }
 
 /// Where a task is.
@@ -104,7 +112,7 @@ impl Task {
         let until = match spec.work {
             Work::Spin => u64::MAX,
             Work::Ask(every) => every.get(),
-            Work::Sleep { .. } => 0,
+            Work::Sleep { .. } | Work::Timeout { .. } => 0,
         };
         Self {
             spec,
