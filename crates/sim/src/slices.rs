@@ -18,6 +18,8 @@ use crate::scheduler::{
     Work,
 };
 
+/// Interval at which the sampler looks whether all tasks have run.
+const LOOK: Nanos = Nanos::from_millis(2);
 /// The most stretches and wake-ups that are stored, of all CPUs.
 const STORED_MAX: usize = 2_000_000;
 /// The IDs of the first task, and of the first kernel thread.
@@ -109,8 +111,12 @@ impl Simulation {
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
         let mut engine =
             Engine::new(&rules, &machine, load(spec, &self.machine), seed, log)?;
-        // Until all have run, as in `measure`.
-        engine.run_until_all_ran(tasks(spec).len());
+        // As `measure` waits until all have run, at a real-time priority. This decides for long how
+        // far the tasks are apart.
+        while !engine.have_run(tasks(spec).len()) {
+            engine.run_until(engine.now() + LOOK);
+            engine.preempt(0);
+        }
         let granularity = engine.granularity();
         let began = engine.now();
         engine.observer().begin(began, granularity);
@@ -153,7 +159,10 @@ impl Simulation {
         let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
         let mut read = match self.reads_itself {
             true => engine.read_by_themselves(spinners),
-            false => Vec::new(),
+            false => {
+                engine.preempt(0);
+                Vec::new()
+            }
         };
         let now = engine.now();
         let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));

@@ -87,7 +87,7 @@ impl Cfs {
             Arrival::New => {
                 let debit =
                     if self.start_debit { self.vslice(queue, &entity) } else { 0 };
-                entity.vruntime = least + signed(debit);
+                entity.vruntime = least + signed(debit) - entity.lag;
             }
             Arrival::Moved => entity.vruntime += least,
             Arrival::Woken => {

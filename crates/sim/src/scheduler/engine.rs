@@ -18,10 +18,13 @@ use crate::scheduler::queue::{Entity, Owner};
 use crate::scheduler::rules::Rules;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
+use crate::scheduler::weight::signed;
 use crate::scheduler::{Error, Kind, placement};
 
 /// More are not useful, and slow.
 const CPUS_MAX: u32 = 1024;
+/// Tasks have run for up to that time before they begin their work.
+const START_UP: u64 = 250_000;
 /// The slice of `SCHED_RR` (`RR_TIMESLICE`).
 const ROUND_ROBIN: u64 = 100_000_000;
 
@@ -45,7 +48,7 @@ pub struct Engine<O> {
 }
 
 impl<O: Observer> Engine<O> {
-    /// Tasks that all begin at once on idle CPUs, as if they woke up.
+    /// Tasks that are all started at once, on idle CPUs.
     ///
     /// # Errors
     /// `Kind::Load` if there is no CPU, no tick, or a task that may not use any CPU.
@@ -118,11 +121,25 @@ impl<O: Observer> Engine<O> {
         self.now = self.now.max(end.get());
     }
 
-    /// Runs until each of the first tasks has run.
-    pub fn run_until_all_ran(&mut self, tasks: usize) {
-        for place in 0..tasks.min(self.tasks.len()) {
-            while self.time(place).cpu_ns.is_zero() && self.step(u64::MAX) {}
-        }
+    /// Whether each of the first tasks has run.
+    pub fn have_run(&self, tasks: usize) -> bool {
+        (0..tasks.min(self.tasks.len())).all(|place| !self.time(place).cpu_ns.is_zero())
+    }
+
+    /// A real-time task runs on a CPU now, for no time: it preempts what runs, which is queued again.
+    pub fn preempt(&mut self, cpu: usize) {
+        let now = self.now;
+        let Some(state) = self.cpus.get_mut(cpu) else { return };
+        let (Some(place), true) = (state.current, state.fair.current.is_some()) else {
+            return;
+        };
+        let involuntary = self.tasks[place].time.involuntary + 1;
+        self.leave_user(cpu, now);
+        let state = &mut self.cpus[cpu];
+        self.fair.account(&mut state.fair, now);
+        state.fair.put_current();
+        self.schedule(cpu, now, false);
+        self.tasks[place].time.involuntary = involuntary;
     }
 
     /// Runs until each of the first tasks has been in user mode again, and reads its time then: as
@@ -204,8 +221,9 @@ impl<O: Observer> Engine<O> {
         self.tasks.push(task);
         if let Some(priority) = priority {
             self.cpus[cpu].realtime.push(priority, place);
-        } else if let Some(entity) = entity {
-            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Woken, 0);
+        } else if let Some(mut entity) = entity {
+            entity.lag = -signed(self.random.next_u64() % START_UP);
+            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::New, 0);
         }
     }
 
@@ -271,8 +289,11 @@ impl<O: Observer> Engine<O> {
         match timer.action {
             Action::Wake(task) => {
                 let [before, after] = costs.wakeup_ns.map(Nanos::get);
+                let request = self.cpus[cpu].request;
+                let checks = request.is_none_or(|request| request.is_lazy);
                 self.wake(cpu, task, clock + before);
-                clock + before + after
+                let unchecked = if checks { 0 } else { costs.check_ns.get() };
+                clock + before + after.saturating_sub(unchecked)
             }
             Action::Tick => {
                 let [before, after] = costs.tick_ns.map(Nanos::get);

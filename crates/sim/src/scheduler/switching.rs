@@ -326,7 +326,7 @@ impl<O: Observer> Engine<O> {
 
     /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
     /// only if it is not set.
-    fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
+    pub(crate) fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
         if !self.has_slice_timer {
             return;
         }
