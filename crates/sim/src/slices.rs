@@ -137,12 +137,18 @@ impl Simulation {
         offset: Nanos,
     ) -> Vec<SlicesSample> {
         let length = round_length(spec);
-        let sample_ns = spec.sample_ns.unwrap_or(length);
-        let (mut samples, began) = (Vec::new(), engine.now());
+        let sample_ns = spec.sample_ns.unwrap_or(length).max(Nanos::from_nanos(1));
+        let began = engine.now();
         let mut before = self.reading(spec, engine);
-        while engine.now() < began + length {
+        let mut samples = Vec::new();
+        for number in 1..=length.get().div_ceil(sample_ns.get()) {
             let begin = engine.now();
-            engine.run_until((begin + sample_ns).min(began + length));
+            // Tasks that read themselves are late; the next sample begins then.
+            let end = match self.reads_itself {
+                true => begin + sample_ns,
+                false => began + sample_ns.saturating_mul(number).min(length),
+            };
+            engine.run_until(end);
             let after = self.reading(spec, engine);
             samples.push(sample(&before, &after, offset + begin.saturating_sub(began)));
             before = after;
@@ -176,6 +182,7 @@ impl Simulation {
         Facts::of_known(vec![
             ("kernel.release", json!(release)),
             ("tick.hz", json!(self.machine.hz)),
+            ("sched.features", json!(self.rules.enabled_features())),
             ("cpus.online", json!(machine_cpus(&self.machine))),
             ("cpus.possible", json!(machine_cpus(&self.machine))),
         ])

@@ -139,10 +139,6 @@ impl Queue {
         self.waiting.len() + usize::from(self.current.is_some())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The weight of all.
     pub(crate) fn load(&self) -> u64 {
         self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)

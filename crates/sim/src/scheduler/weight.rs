@@ -72,7 +72,8 @@ fn down(delta: u64, weight: u64, inverse: u64) -> u64 {
 }
 
 fn nearest(delta: u64, weight: u64, inverse: u64) -> u64 {
-    let (product, inverse) = (u128::from(delta) * u128::from(weight), u128::from(inverse));
+    let (product, inverse) =
+        (u128::from(delta) * u128::from(weight), u128::from(inverse));
     let round = |value: u128, shift: u32| (value + (1 << (shift - 1))) >> shift;
     let scaled = if product > 1 << SHIFT {
         round(round(product, SHIFT / 2) * inverse, SHIFT / 2)
