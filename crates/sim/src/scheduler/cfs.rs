@@ -69,7 +69,7 @@ impl Cfs {
 
     /// Advances the least virtual time (`update_min_vruntime`).
     fn advance(queue: &mut Queue) {
-        let first = queue.first_by(|entity| entity.vruntime);
+        let first = queue.first();
         let least = queue.current.iter().chain(first).map(|entity| entity.vruntime).min();
         queue.min_vruntime =
             least.map_or(queue.min_vruntime, |least| queue.min_vruntime.max(least));
@@ -173,7 +173,7 @@ impl Cfs {
         if !self.ahead_at_ticks || ran < self.min_granularity {
             return false;
         }
-        let first = queue.first_by(|entity| entity.vruntime);
+        let first = queue.first();
         first.is_some_and(|first| current.vruntime - first.vruntime > signed(slice))
     }
 
@@ -233,7 +233,7 @@ impl Cfs {
 
     /// Which entity runs next (`pick_next_entity`); the queue is accounted.
     pub(crate) fn pick(&self, queue: &Queue) -> Option<Owner> {
-        let first = queue.first_by(|entity| entity.vruntime);
+        let first = queue.first();
         let left = match (&queue.current, first) {
             (Some(current), Some(first)) if current.vruntime < first.vruntime => current,
             (Some(current), None) => current,

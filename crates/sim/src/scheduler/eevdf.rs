@@ -325,8 +325,7 @@ impl Eevdf {
         if let Some(current) = current.filter(|_| protects && self.is_protected(queue)) {
             return Some(current.owner);
         }
-        let eligible = queue.waiting().iter().filter(|e| sum.is_eligible(e.vruntime));
-        let best = eligible.min_by_key(|entity| (entity.deadline, entity.order));
+        let best = queue.waiting().find(|entity| sum.is_eligible(entity.vruntime));
         match (best, current) {
             (Some(best), Some(current)) if current.deadline < best.deadline => {
                 Some(current.owner)

@@ -61,14 +61,15 @@ impl<O: Observer> Engine<O> {
     ) -> Result<Self, Error> {
         check(machine, &tasks)?;
         let period = machine.hz.period().get();
+        let fair = rules.fair(machine.cpus, period);
         let mut engine = Self {
-            fair: rules.fair(machine.cpus, period),
+            fair,
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
             keeps_clock: rules.keeps_clock(),
             machine: machine.clone(),
             period,
-            cpus: vec![CpuState::default(); machine.cpus as usize],
+            cpus: vec![CpuState::new(fair.key()); machine.cpus as usize],
             tasks: Vec::with_capacity(tasks.len()),
             now: 0,
             random: SplitMix64::seed_from_u64(seed),
@@ -94,7 +95,7 @@ impl<O: Observer> Engine<O> {
         Nanos::from_nanos(self.now)
     }
 
-    /// The number of interrupts and system calls so far.
+    /// The number of expired timers and system calls so far.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -172,10 +173,10 @@ impl<O: Observer> Engine<O> {
         let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
         let Some((at, cpu)) = next.filter(|(at, _)| *at < end) else { return false };
         self.now = self.now.max(at);
-        self.events += 1;
         if self.cpus[cpu].timers.next() <= at {
             self.interrupt(cpu, at);
         } else {
+            self.events += 1;
             self.call(cpu, at);
         }
         true
@@ -285,6 +286,7 @@ impl<O: Observer> Engine<O> {
 
     /// Runs an expired timer; returns the time after it.
     fn run(&mut self, cpu: usize, timer: Timer, clock: u64) -> u64 {
+        self.events += 1;
         let costs = self.machine.costs;
         match timer.action {
             Action::Wake(task) => {

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::scheduler::cfs::Cfs;
 use crate::scheduler::eevdf::Eevdf;
-use crate::scheduler::queue::{Entity, Owner, Queue};
+use crate::scheduler::queue::{Entity, Key, Owner, Queue};
 
 /// How an entity comes to a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,14 @@ pub(crate) enum Fair {
 }
 
 impl Fair {
+    /// What queues are sorted by.
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            Self::Cfs(_) => Key::Vruntime,
+            Self::Eevdf(_) => Key::Deadline,
+        }
+    }
+
     /// Accounts the running entity's time until now; returns whether to reschedule.
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
         match self {

@@ -25,6 +25,9 @@ pub(crate) fn of_new(cpus: &[CpuState], allowed: &CpuSet) -> usize {
 /// The CPU on which a task wakes up: that on which it slept if this is idle, then an idle one, then
 /// that on which it slept.
 pub(crate) fn of_woken(cpus: &[CpuState], task: &Task, waker: usize) -> usize {
+    if cpus.len() == 1 {
+        return 0;
+    }
     let is_idle = |cpu: &usize| cpus[*cpu].len() == 0;
     let may = |cpu: &usize| allows(&task.spec.cpus, *cpu);
     let mut near = [task.cpu, waker].into_iter().filter(may);
@@ -61,12 +64,10 @@ impl<O: Observer> Engine<O> {
             Owner::Task(task) => allows(&self.tasks[task].spec.cpus, cpu),
             Owner::Group(_) => false,
         };
-        let waiting = self.cpus[busiest].fair.waiting().iter();
-        let movable = waiting.filter(|entity| !entity.delayed && may(entity.owner));
-        // The one that was queued last: its cache is the coldest to lose.
-        let Some(owner) = movable.max_by_key(|one| one.order).map(|one| one.owner) else {
-            return false;
-        };
+        let waiting = self.cpus[busiest].fair.waiting();
+        // The last one would wait for the longest time.
+        let last = waiting.filter(|entity| !entity.delayed && may(entity.owner)).last();
+        let Some(owner) = last.map(|entity| entity.owner) else { return false };
         let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, owner, now)
         else {
             return false;

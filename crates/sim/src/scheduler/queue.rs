@@ -1,9 +1,9 @@
 //! A run queue of the fair class, and the entities in it: tasks, and groups of tasks.
 //!
 //! Like `struct cfs_rq` and `struct sched_entity` of the kernel (`kernel/sched/sched.h`): the running
-//! entity is apart from the waiting ones. A queue finds the first of its entities by looking at all
-//! of them: for tens of tasks that is faster than a tree, and it is the same choice, as entities with
-//! equal keys are ordered by the time at which they were queued.
+//! entity is apart from the waiting ones. These are a sorted list where the kernel has a tree: for tens
+//! of tasks it is faster, and the order is the same, also of equals, which are in the order in which they
+//! were queued.
 
 use crate::scheduler::weight::signed;
 
@@ -37,8 +37,6 @@ pub(crate) struct Entity {
     pub(crate) protected: i64,
     /// EEVDF: it sleeps, but stays queued until it is eligible.
     pub(crate) delayed: bool,
-    /// The order among equals.
-    pub(crate) order: u64,
 }
 
 impl Entity {
@@ -54,15 +52,33 @@ impl Entity {
             lag: 0,
             protected: i64::MIN,
             delayed: false,
-            order: 0,
+        }
+    }
+}
+
+/// What the waiting entities are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// CFS.
+    Vruntime,
+    /// EEVDF.
+    Deadline,
+}
+
+impl Key {
+    fn of(self, entity: &Entity) -> i64 {
+        match self {
+            Self::Vruntime => entity.vruntime,
+            Self::Deadline => entity.deadline,
         }
     }
 }
 
 /// The entities of one level on one CPU.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
-    /// Those that wait, in no order.
+    key: Key,
+    /// Those that wait; the first one is the last.
     waiting: Vec<Entity>,
     /// The one that runs.
     pub(crate) current: Option<Entity>,
@@ -73,7 +89,6 @@ pub(crate) struct Queue {
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
     waiting_sum: WeightedSum,
-    orders: u64,
 }
 
 /// The entities to prefer at the next choice.
@@ -134,6 +149,18 @@ impl WeightedSum {
 }
 
 impl Queue {
+    pub(crate) fn new(key: Key) -> Self {
+        Self {
+            key,
+            waiting: Vec::new(),
+            current: None,
+            min_vruntime: 0,
+            buddies: Buddies::default(),
+            accounted_until: 0,
+            waiting_sum: WeightedSum::default(),
+        }
+    }
+
     /// The number of entities, the running one included.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.current.is_some())
@@ -144,8 +171,14 @@ impl Queue {
         self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)
     }
 
-    pub(crate) fn waiting(&self) -> &[Entity] {
-        &self.waiting
+    /// Those that wait, in their order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Entity> {
+        self.waiting.iter().rev()
+    }
+
+    /// The first one that waits.
+    pub(crate) fn first(&self) -> Option<&Entity> {
+        self.waiting.last()
     }
 
     /// All entities.
@@ -177,11 +210,11 @@ impl Queue {
     }
 
     /// Adds an entity to those that wait, behind its equals.
-    pub(crate) fn push(&mut self, mut entity: Entity) {
-        self.orders += 1;
-        entity.order = self.orders;
+    pub(crate) fn push(&mut self, entity: Entity) {
         self.waiting_sum.add(&entity);
-        self.waiting.push(entity);
+        let key = self.key.of(&entity);
+        let place = self.waiting.partition_point(|other| self.key.of(other) > key);
+        self.waiting.insert(place, entity);
     }
 
     /// Lets the running one wait, behind its equals.
@@ -193,8 +226,8 @@ impl Queue {
 
     /// Takes an entity out that waits.
     pub(crate) fn take(&mut self, owner: Owner) -> Option<Entity> {
-        let place = self.waiting.iter().position(|entity| entity.owner == owner)?;
-        let entity = self.waiting.swap_remove(place);
+        let place = self.waiting.iter().rposition(|entity| entity.owner == owner)?;
+        let entity = self.waiting.remove(place);
         self.waiting_sum.remove(&entity);
         Some(entity)
     }
@@ -215,11 +248,6 @@ impl Queue {
 
     pub(crate) fn is_current(&self, owner: Owner) -> bool {
         self.current.as_ref().is_some_and(|entity| entity.owner == owner)
-    }
-
-    /// The waiting entity with the least key, of equal ones the one that was queued first.
-    pub(crate) fn first_by(&self, key: impl Fn(&Entity) -> i64) -> Option<&Entity> {
-        self.waiting.iter().min_by_key(|entity| (key(entity), entity.order))
     }
 
     /// Accounts the running one's time until now; returns how much that is.
