@@ -69,17 +69,19 @@ impl Cfs {
 
     /// Advances the least virtual time (`update_min_vruntime`).
     fn advance(queue: &mut Queue) {
-        let first = queue.first();
-        let least = queue.current.iter().chain(first).map(|entity| entity.vruntime).min();
-        queue.min_vruntime =
-            least.map_or(queue.min_vruntime, |least| queue.min_vruntime.max(least));
+        let least = match (queue.current.as_deref(), queue.first()) {
+            (Some(current), Some(first)) => current.vruntime.min(first.vruntime),
+            (Some(only), None) | (None, Some(only)) => only.vruntime,
+            (None, None) => return,
+        };
+        queue.min_vruntime = queue.min_vruntime.max(least);
     }
 
     /// Places a task and queues it (`enqueue_entity`); the queue is accounted.
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        mut entity: Entity,
+        mut entity: Box<Entity>,
         arrival: Arrival,
     ) {
         let least = queue.min_vruntime;
@@ -111,7 +113,7 @@ impl Cfs {
     }
 
     /// Takes the running task out, which sleeps (`dequeue_entity`); the queue is accounted.
-    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         if self.sleeper_holds_minimum {
             Self::advance(queue);
         }
@@ -124,7 +126,7 @@ impl Cfs {
     }
 
     /// Takes a waiting task out, to another CPU.
-    pub(crate) fn leave(queue: &mut Queue, owner: Owner) -> Option<Entity> {
+    pub(crate) fn leave(queue: &mut Queue, owner: Owner) -> Option<Box<Entity>> {
         let mut entity = queue.take(owner)?;
         queue.buddies.clear(owner);
         entity.vruntime -= queue.min_vruntime;

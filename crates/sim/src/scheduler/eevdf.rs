@@ -117,14 +117,14 @@ impl Eevdf {
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        mut entity: Entity,
+        mut entity: Box<Entity>,
         arrival: Arrival,
     ) {
         self.place(queue, &mut entity, arrival);
         queue.push(entity);
     }
 
-    fn place(&self, queue: &mut Queue, entity: &mut Entity, arrival: Arrival) {
+    fn place(&self, queue: &Queue, entity: &mut Entity, arrival: Arrival) {
         let average = queue.average();
         let load = signed(queue.load());
         let mut lag = 0;
@@ -147,7 +147,7 @@ impl Eevdf {
     }
 
     /// The lag of an entity, within its limits (`entity_lag`).
-    fn lag(&self, queue: &mut Queue, entity: &Entity) -> i64 {
+    fn lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let limit = match self.lag_limit {
             LagLimit::TwoSlices => (2 * self.slice(entity)).max(self.tick),
             LagLimit::LongestAndTick => {
@@ -161,28 +161,25 @@ impl Eevdf {
 
     /// The running task sleeps (`dequeue_entity`): it is taken out, or stays queued until it is
     /// eligible. The queue is accounted.
-    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         let current = queue.current.as_ref()?;
         if self.delay_dequeue && !queue.sum().is_eligible(current.vruntime) {
-            let current = current.clone();
-            let lag = self.lag(queue, &current);
+            let lag = self.lag(queue, current);
             let mut entity = queue.current.take()?;
             entity.delayed = true;
             entity.lag = lag;
             queue.push(entity);
             return None;
         }
-        let current = current.clone();
-        let lag = self.lag(queue, &current);
+        let lag = self.lag(queue, current);
         let mut entity = queue.current.take()?;
         entity.lag = lag;
         Some(entity)
     }
 
     /// Takes a waiting one out, to another CPU.
-    pub(crate) fn leave(&self, queue: &mut Queue, owner: Owner) -> Option<Entity> {
-        let entity = queue.find(owner)?.clone();
-        let lag = self.lag(queue, &entity);
+    pub(crate) fn leave(&self, queue: &mut Queue, owner: Owner) -> Option<Box<Entity>> {
+        let lag = self.lag(queue, queue.find(owner)?);
         let mut entity = queue.take(owner)?;
         entity.lag = lag;
         entity.deadline -= entity.vruntime;
@@ -193,8 +190,8 @@ impl Eevdf {
     pub(crate) fn requeue(&self, queue: &mut Queue, owner: Owner, now: u64) -> bool {
         let accounts = self.delayed_lag == DelayedLag::NotLess;
         let reschedule = accounts && self.account(queue, now);
-        let Some(entity) = queue.find(owner).cloned() else { return reschedule };
-        let lag = self.delayed_lag(queue, &entity);
+        let Some(entity) = queue.find(owner) else { return reschedule };
+        let lag = self.delayed_lag(queue, entity);
         let average = queue.average();
         let Some(mut entity) = queue.take(owner) else { return reschedule };
         entity.delayed = false;
@@ -211,7 +208,7 @@ impl Eevdf {
     }
 
     /// The lag with which a delayed entity wakes up or leaves.
-    fn delayed_lag(&self, queue: &mut Queue, entity: &Entity) -> i64 {
+    fn delayed_lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let current = self.lag(queue, entity);
         let lag = match self.delayed_lag {
             DelayedLag::Current => current,
@@ -226,7 +223,7 @@ impl Eevdf {
         queue: &mut Queue,
         woken: Owner,
         check: WakeupCheck,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Vec<Box<Entity>>,
     ) -> bool {
         if !self.wakeup_preemption || check.is_batch {
             return false;
@@ -297,7 +294,7 @@ impl Eevdf {
         &self,
         queue: &mut Queue,
         protects: bool,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Vec<Box<Entity>>,
     ) -> Option<Owner> {
         loop {
             let owner = self.earliest(queue, protects)?;
@@ -305,8 +302,7 @@ impl Eevdf {
             if !entity.delayed {
                 return Some(owner);
             }
-            let entity = entity.clone();
-            let lag = self.delayed_lag(queue, &entity);
+            let lag = self.delayed_lag(queue, entity);
             let mut entity = queue.take(owner)?;
             entity.delayed = false;
             entity.lag = lag;
@@ -321,7 +317,7 @@ impl Eevdf {
             return queue.entities().next().map(|entity| entity.owner);
         }
         let current =
-            queue.current.as_ref().filter(|entity| sum.is_eligible(entity.vruntime));
+            queue.current.as_deref().filter(|entity| sum.is_eligible(entity.vruntime));
         if let Some(current) = current.filter(|_| protects && self.is_protected(queue)) {
             return Some(current.owner);
         }

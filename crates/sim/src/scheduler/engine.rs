@@ -43,7 +43,7 @@ pub struct Engine<O> {
     random: SplitMix64,
     pub(crate) observer: O,
     /// Entities that were found to sleep; kept to avoid allocations.
-    pub(crate) asleep: Vec<Entity>,
+    pub(crate) asleep: Vec<Box<Entity>>,
     events: u64,
 }
 
@@ -191,7 +191,7 @@ impl<O: Observer> Engine<O> {
         let task = &self.tasks[place];
         let cpu = &self.cpus[task.cpu];
         let queued = cpu.fair.find(Owner::Task(place));
-        let entity = queued.or(task.entity.as_ref());
+        let entity = queued.or(task.entity.as_deref());
         let is_current = cpu.current == Some(place);
         let fair = entity.map_or(0, |entity| entity.sum_exec);
         let since = match task.spec.policy.priority() {

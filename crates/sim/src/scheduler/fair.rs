@@ -50,7 +50,7 @@ impl Fair {
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        entity: Entity,
+        entity: Box<Entity>,
         arrival: Arrival,
         now: u64,
     ) -> bool {
@@ -71,7 +71,7 @@ impl Fair {
     }
 
     /// The running entity sleeps; `None`: it stays queued until it is eligible.
-    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Box<Entity>> {
         self.account(queue, now);
         match self {
             Self::Cfs(cfs) => cfs.sleep(queue),
@@ -110,7 +110,7 @@ impl Fair {
         queue: &mut Queue,
         owner: Owner,
         now: u64,
-    ) -> Option<Entity> {
+    ) -> Option<Box<Entity>> {
         self.account(queue, now);
         match self {
             Self::Cfs(_) => Cfs::leave(queue, owner),
@@ -134,7 +134,7 @@ impl Fair {
         queue: &mut Queue,
         woken: Owner,
         check: WakeupCheck,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Vec<Box<Entity>>,
     ) -> bool {
         match self {
             Self::Cfs(cfs) => cfs.preempts(queue, woken, check),
@@ -149,7 +149,7 @@ impl Fair {
     pub(crate) fn pick(
         &self,
         queue: &mut Queue,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Vec<Box<Entity>>,
     ) -> Option<Owner> {
         match self {
             Self::Cfs(cfs) => cfs.pick(queue),

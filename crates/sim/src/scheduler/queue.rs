@@ -65,6 +65,14 @@ pub(crate) enum Key {
     Deadline,
 }
 
+/// An entity that waits; what it is found by is beside it, and not behind its pointer.
+#[derive(Debug, Clone)]
+struct Waiting {
+    key: i64,
+    owner: Owner,
+    entity: Box<Entity>,
+}
+
 impl Key {
     fn of(self, entity: &Entity) -> i64 {
         match self {
@@ -79,9 +87,9 @@ impl Key {
 pub(crate) struct Queue {
     key: Key,
     /// Those that wait; the first one is the last.
-    waiting: Vec<Entity>,
+    waiting: Vec<Waiting>,
     /// The one that runs.
-    pub(crate) current: Option<Entity>,
+    pub(crate) current: Option<Box<Entity>>,
     /// CFS: the virtual time that all have reached; it never decreases.
     pub(crate) min_vruntime: i64,
     /// CFS: the entities to prefer at the next choice.
@@ -107,6 +115,9 @@ impl Buddies {
     }
 }
 
+/// Weighted virtual times further than that from zero could exceed 64 bits.
+const FAR: u64 = 1 << 40;
+
 /// The sum of weighted virtual times, relative to `zero`, which is kept near to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WeightedSum {
@@ -117,6 +128,9 @@ pub(crate) struct WeightedSum {
 
 impl WeightedSum {
     fn add(&mut self, entity: &Entity) {
+        if entity.vruntime.abs_diff(self.zero) > FAR {
+            self.move_zero(entity.vruntime);
+        }
         self.sum += self.weighted(entity);
         self.weight += entity.weight;
     }
@@ -173,17 +187,17 @@ impl Queue {
 
     /// Those that wait, in their order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Entity> {
-        self.waiting.iter().rev()
+        self.waiting.iter().rev().map(|waiting| waiting.entity.as_ref())
     }
 
     /// The first one that waits.
     pub(crate) fn first(&self) -> Option<&Entity> {
-        self.waiting.last()
+        self.waiting.last().map(|waiting| waiting.entity.as_ref())
     }
 
     /// All entities.
     pub(crate) fn entities(&self) -> impl Iterator<Item = &Entity> {
-        self.current.iter().chain(&self.waiting)
+        self.current.iter().map(Box::as_ref).chain(self.waiting())
     }
 
     /// The sum of all virtual times.
@@ -196,10 +210,8 @@ impl Queue {
     }
 
     /// The average virtual time: V of EEVDF.
-    pub(crate) fn average(&mut self) -> i64 {
-        let average = self.sum().average().unwrap_or(self.waiting_sum.zero);
-        self.waiting_sum.move_zero(average);
-        average
+    pub(crate) fn average(&self) -> i64 {
+        self.sum().average().unwrap_or(self.waiting_sum.zero)
     }
 
     /// The average of all but one.
@@ -210,11 +222,11 @@ impl Queue {
     }
 
     /// Adds an entity to those that wait, behind its equals.
-    pub(crate) fn push(&mut self, entity: Entity) {
+    pub(crate) fn push(&mut self, entity: Box<Entity>) {
         self.waiting_sum.add(&entity);
         let key = self.key.of(&entity);
-        let place = self.waiting.partition_point(|other| self.key.of(other) > key);
-        self.waiting.insert(place, entity);
+        let place = self.waiting.partition_point(|other| other.key > key);
+        self.waiting.insert(place, Waiting { key, owner: entity.owner, entity });
     }
 
     /// Lets the running one wait, behind its equals.
@@ -225,9 +237,9 @@ impl Queue {
     }
 
     /// Takes an entity out that waits.
-    pub(crate) fn take(&mut self, owner: Owner) -> Option<Entity> {
-        let place = self.waiting.iter().rposition(|entity| entity.owner == owner)?;
-        let entity = self.waiting.remove(place);
+    pub(crate) fn take(&mut self, owner: Owner) -> Option<Box<Entity>> {
+        let place = self.waiting.iter().rposition(|one| one.owner == owner)?;
+        let Waiting { entity, .. } = self.waiting.remove(place);
         self.waiting_sum.remove(&entity);
         Some(entity)
     }
@@ -243,7 +255,9 @@ impl Queue {
 
     /// One of them.
     pub(crate) fn find(&self, owner: Owner) -> Option<&Entity> {
-        self.entities().find(|entity| entity.owner == owner)
+        let current = self.current.as_deref().filter(|entity| entity.owner == owner);
+        let waiting = || self.waiting.iter().rfind(|waiting| waiting.owner == owner);
+        current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
     }
 
     pub(crate) fn is_current(&self, owner: Owner) -> bool {

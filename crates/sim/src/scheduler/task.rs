@@ -91,7 +91,7 @@ pub(crate) struct Task {
     /// The CPU that it runs on, or ran on last.
     pub(crate) cpu: usize,
     /// Its entity while it is in no queue.
-    pub(crate) entity: Option<Entity>,
+    pub(crate) entity: Option<Box<Entity>>,
     /// Real-time: all time that it ran.
     pub(crate) realtime_exec: u64,
     /// When it will make its next system call, if it runs until then: wall-clock time for a sleeper,
@@ -118,7 +118,7 @@ impl Task {
             spec,
             state: State::Runnable,
             cpu,
-            entity: Some(entity),
+            entity: Some(Box::new(entity)),
             realtime_exec: 0,
             until,
             returns: false,
