@@ -36,7 +36,10 @@ fn load() -> Vec<TaskSpec> {
 }
 
 fn main() -> Result<(), sim::scheduler::Error> {
-    println!("16 spinners, 2 sleepers, {} s of virtual time", LENGTH.get() / 1_000_000_000);
+    println!(
+        "16 spinners, 2 sleepers, {} s of virtual time",
+        LENGTH.get() / 1_000_000_000
+    );
     for name in NAMES {
         let machine = Machine::new(1, Hz::new(250));
         let rules = Rules::named(name)?;

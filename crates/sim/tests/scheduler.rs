@@ -1,6 +1,8 @@
 //! The rules of schedulers, by cases that are counted by hand or published, and by properties that hold
 //! for any load.
 
+#![allow(clippy::unwrap_used, reason = "the functions of tests fail as tests do")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -41,7 +43,7 @@ fn rules(name: &str, settings: &[(&str, &str)]) -> Rules {
     rules
 }
 
-/// What each task had from one second on, for four seconds.
+/// The time of each task after the first second, during four seconds.
 fn measure(rules: &Rules, machine: &Machine, tasks: Vec<TaskSpec>) -> Vec<TaskTime> {
     let mut engine = Engine::new(rules, machine, tasks, 1, Ignore).unwrap();
     engine.run_until(ms(1_000));

@@ -5,7 +5,7 @@
 //! modelled: `sched_yield`, SCHED_IDLE, and the granularity that 2.6.30 and 2.6.31 adapt to the tasks.
 
 use crate::scheduler::fair::{Arrival, WakeupCheck};
-use crate::scheduler::queue::{Entity, Owner, Queue};
+use crate::scheduler::queue::{Entity, Queue};
 use crate::scheduler::weight::{NICE_0, Rounding, signed};
 
 /// Where versions of CFS differ.
@@ -118,7 +118,7 @@ impl Cfs {
             Self::advance(queue);
         }
         let entity = queue.current.take()?;
-        queue.buddies.clear(entity.owner);
+        queue.buddies.clear(entity.task);
         if !self.sleeper_holds_minimum {
             Self::advance(queue);
         }
@@ -126,9 +126,9 @@ impl Cfs {
     }
 
     /// Takes a waiting task out, to another CPU.
-    pub(crate) fn leave(queue: &mut Queue, owner: Owner) -> Option<Box<Entity>> {
-        let mut entity = queue.take(owner)?;
-        queue.buddies.clear(owner);
+    pub(crate) fn leave(queue: &mut Queue, task: usize) -> Option<Box<Entity>> {
+        let mut entity = queue.take(task)?;
+        queue.buddies.clear(task);
         entity.vruntime -= queue.min_vruntime;
         Self::advance(queue);
         Some(entity)
@@ -168,8 +168,8 @@ impl Cfs {
         let slice = self.slice(queue, current, true);
         let ran = current.sum_exec - current.sum_exec_picked;
         if ran > slice {
-            let owner = current.owner;
-            queue.buddies.clear(owner);
+            let task = current.task;
+            queue.buddies.clear(task);
             return true;
         }
         if !self.ahead_at_ticks || ran < self.min_granularity {
@@ -184,11 +184,11 @@ impl Cfs {
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
-        woken: Owner,
+        woken: usize,
         check: WakeupCheck,
     ) -> bool {
         let Some(current) = &queue.current else { return false };
-        let (running, is_task) = (current.owner, matches!(current.owner, Owner::Task(_)));
+        let running = current.task;
         let crowded = queue.len() as u64 >= self.tasks_in_latency;
         let each = self.next_buddy == NextBuddy::EachWakeup;
         if each && self.last_buddy {
@@ -208,7 +208,7 @@ impl Cfs {
             if self.next_buddy == NextBuddy::Preempting {
                 queue.buddies.next = Some(woken);
             }
-            if !each && self.last_buddy && crowded && is_task {
+            if !each && self.last_buddy && crowded {
                 queue.buddies.last = Some(running);
             }
         }
@@ -234,21 +234,21 @@ impl Cfs {
     }
 
     /// Which entity runs next (`pick_next_entity`); the queue is accounted.
-    pub(crate) fn pick(&self, queue: &Queue) -> Option<Owner> {
+    pub(crate) fn pick(&self, queue: &Queue) -> Option<usize> {
         let first = queue.first();
         let left = match (&queue.current, first) {
             (Some(current), Some(first)) if current.vruntime < first.vruntime => current,
             (Some(current), None) => current,
             (_, first) => first?,
         };
-        let near = |buddy: Option<Owner>| {
+        let near = |buddy: Option<usize>| {
             let entity = queue.find(buddy?)?;
             let behind = entity.vruntime - left.vruntime;
             let is_near = behind <= 0 || behind <= self.granularity(entity, left);
-            is_near.then_some(entity.owner)
+            is_near.then_some(entity.task)
         };
         let (next, last) = (near(queue.buddies.next), near(queue.buddies.last));
         let buddy = if self.last_first { last.or(next) } else { next.or(last) };
-        buddy.or(Some(left.owner))
+        buddy.or(Some(left.task))
     }
 }

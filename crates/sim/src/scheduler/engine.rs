@@ -14,7 +14,7 @@ use crate::scheduler::cpu::CpuState;
 use crate::scheduler::fair::{Arrival, Fair};
 use crate::scheduler::machine::Machine;
 use crate::scheduler::observer::Observer;
-use crate::scheduler::queue::{Entity, Owner};
+use crate::scheduler::queue::Asleep;
 use crate::scheduler::rules::Rules;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
@@ -42,8 +42,8 @@ pub struct Engine<O> {
     now: u64,
     random: SplitMix64,
     pub(crate) observer: O,
-    /// Entities that were found to sleep; kept to avoid allocations.
-    pub(crate) asleep: Vec<Box<Entity>>,
+    /// Entities that were found to sleep; it is reused, to avoid allocations.
+    pub(crate) asleep: Asleep,
     events: u64,
 }
 
@@ -190,7 +190,7 @@ impl<O: Observer> Engine<O> {
     fn time(&self, place: usize) -> TaskTime {
         let task = &self.tasks[place];
         let cpu = &self.cpus[task.cpu];
-        let queued = cpu.fair.find(Owner::Task(place));
+        let queued = cpu.fair.find(place);
         let entity = queued.or(task.entity.as_deref());
         let is_current = cpu.current == Some(place);
         let fair = entity.map_or(0, |entity| entity.sum_exec);

@@ -10,7 +10,6 @@ use crate::scheduler::cpu::CpuState;
 use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::Arrival;
 use crate::scheduler::observer::Observer;
-use crate::scheduler::queue::Owner;
 use crate::scheduler::task::Task;
 
 /// A busy CPU tries to balance once in that many ticks for each CPU.
@@ -60,21 +59,16 @@ impl<O: Observer> Engine<O> {
         let Some(busiest) = busiest.filter(|other| len(*other) > len(cpu) + 1) else {
             return false;
         };
-        let may = |owner: Owner| match owner {
-            Owner::Task(task) => allows(&self.tasks[task].spec.cpus, cpu),
-            Owner::Group(_) => false,
-        };
+        let may = |task: usize| allows(&self.tasks[task].spec.cpus, cpu);
         let waiting = self.cpus[busiest].fair.waiting();
         // The last one would wait for the longest time.
-        let last = waiting.filter(|entity| !entity.delayed && may(entity.owner)).last();
-        let Some(owner) = last.map(|entity| entity.owner) else { return false };
-        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, owner, now)
+        let last = waiting.filter(|entity| !entity.delayed && may(entity.task)).last();
+        let Some(task) = last.map(|entity| entity.task) else { return false };
+        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, task, now)
         else {
             return false;
         };
-        if let Owner::Task(task) = owner {
-            self.tasks[task].cpu = cpu;
-        }
+        self.tasks[task].cpu = cpu;
         self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Moved, now);
         true
     }

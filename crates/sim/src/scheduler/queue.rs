@@ -1,4 +1,4 @@
-//! A run queue of the fair class, and the entities in it: tasks, and groups of tasks.
+//! A run queue of the fair class, and the tasks in it.
 //!
 //! Like `struct cfs_rq` and `struct sched_entity` of the kernel (`kernel/sched/sched.h`): the running
 //! entity is apart from the waiting ones. These are a sorted list where the kernel has a tree: for tens
@@ -7,19 +7,11 @@
 
 use crate::scheduler::weight::signed;
 
-/// What an entity stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A task, by its place among all tasks.
-    Task(usize),
-    /// A group, by its number.
-    Group(usize),
-}
-
-/// A task or a group, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
+/// A task, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entity {
-    pub(crate) owner: Owner,
+    /// Its place among all tasks.
+    pub(crate) task: usize,
     pub(crate) weight: u64,
     pub(crate) vruntime: i64,
     /// All time that it ran.
@@ -39,10 +31,14 @@ pub(crate) struct Entity {
     pub(crate) delayed: bool,
 }
 
+/// Entities that a queue found to sleep, on their way back to their tasks.
+#[allow(clippy::vec_box, reason = "they move from box to box")]
+pub(crate) type Asleep = Vec<Box<Entity>>;
+
 impl Entity {
-    pub(crate) fn new(owner: Owner, weight: u64) -> Self {
+    pub(crate) fn new(task: usize, weight: u64) -> Self {
         Self {
-            owner,
+            task,
             weight,
             vruntime: 0,
             sum_exec: 0,
@@ -69,7 +65,7 @@ pub(crate) enum Key {
 #[derive(Debug, Clone)]
 struct Waiting {
     key: i64,
-    owner: Owner,
+    task: usize,
     entity: Box<Entity>,
 }
 
@@ -82,7 +78,7 @@ impl Key {
     }
 }
 
-/// The entities of one level on one CPU.
+/// The ordinary tasks of one CPU.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     key: Key,
@@ -103,22 +99,22 @@ pub(crate) struct Queue {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Buddies {
     /// The one that was woken last.
-    pub(crate) next: Option<Owner>,
+    pub(crate) next: Option<usize>,
     /// The one that was preempted last.
-    pub(crate) last: Option<Owner>,
+    pub(crate) last: Option<usize>,
 }
 
 impl Buddies {
-    pub(crate) fn clear(&mut self, owner: Owner) {
-        self.next = self.next.filter(|next| *next != owner);
-        self.last = self.last.filter(|last| *last != owner);
+    pub(crate) fn clear(&mut self, task: usize) {
+        self.next = self.next.filter(|next| *next != task);
+        self.last = self.last.filter(|last| *last != task);
     }
 }
 
 /// Weighted virtual times further than that from zero could exceed 64 bits.
 const FAR: u64 = 1 << 40;
 
-/// The sum of weighted virtual times, relative to `zero`, which is kept near to them.
+/// The sum of weighted virtual times, relative to `zero`, which is near to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WeightedSum {
     zero: i64,
@@ -226,7 +222,7 @@ impl Queue {
         self.waiting_sum.add(&entity);
         let key = self.key.of(&entity);
         let place = self.waiting.partition_point(|other| other.key > key);
-        self.waiting.insert(place, Waiting { key, owner: entity.owner, entity });
+        self.waiting.insert(place, Waiting { key, task: entity.task, entity });
     }
 
     /// Lets the running one wait, behind its equals.
@@ -237,31 +233,31 @@ impl Queue {
     }
 
     /// Takes an entity out that waits.
-    pub(crate) fn take(&mut self, owner: Owner) -> Option<Box<Entity>> {
-        let place = self.waiting.iter().rposition(|one| one.owner == owner)?;
+    pub(crate) fn take(&mut self, task: usize) -> Option<Box<Entity>> {
+        let place = self.waiting.iter().rposition(|one| one.task == task)?;
         let Waiting { entity, .. } = self.waiting.remove(place);
         self.waiting_sum.remove(&entity);
         Some(entity)
     }
 
     /// Lets one that waits run from `now` on; there is no running one.
-    pub(crate) fn set_current(&mut self, owner: Owner, now: u64) {
-        let Some(mut entity) = self.take(owner) else { return };
+    pub(crate) fn set_current(&mut self, task: usize, now: u64) {
+        let Some(mut entity) = self.take(task) else { return };
         entity.sum_exec_picked = entity.sum_exec;
-        self.buddies.clear(owner);
+        self.buddies.clear(task);
         self.current = Some(entity);
         self.accounted_until = now;
     }
 
     /// One of them.
-    pub(crate) fn find(&self, owner: Owner) -> Option<&Entity> {
-        let current = self.current.as_deref().filter(|entity| entity.owner == owner);
-        let waiting = || self.waiting.iter().rfind(|waiting| waiting.owner == owner);
+    pub(crate) fn find(&self, task: usize) -> Option<&Entity> {
+        let current = self.current.as_deref().filter(|entity| entity.task == task);
+        let waiting = || self.waiting.iter().rfind(|waiting| waiting.task == task);
         current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
     }
 
-    pub(crate) fn is_current(&self, owner: Owner) -> bool {
-        self.current.as_ref().is_some_and(|entity| entity.owner == owner)
+    pub(crate) fn is_current(&self, task: usize) -> bool {
+        self.current.as_ref().is_some_and(|entity| entity.task == task)
     }
 
     /// Accounts the running one's time until now; returns how much that is.

@@ -10,7 +10,6 @@ use recording::End;
 use serde_json::Value;
 use units::{CpuSet, Hz, Nanos};
 
-use super::queue::Owner;
 use super::task::State;
 use super::timers::{Action, Timer};
 use super::*;
@@ -85,7 +84,7 @@ fn engine(file: &Value) -> Engine<Log> {
     let current = place(&file["current"]);
     let cpu = &mut engine.cpus[0];
     cpu.current = Some(current);
-    engine.fair.set_next(&mut cpu.fair, Owner::Task(current), BEGIN - CLOCK);
+    engine.fair.set_next(&mut cpu.fair, current, BEGIN - CLOCK);
     cpu.switched_at = BEGIN - CLOCK;
     cpu.user_since = BEGIN + number(&file["user_ns"]);
     engine.start_slice_timer(0, BEGIN, true);
@@ -95,7 +94,7 @@ fn engine(file: &Value) -> Engine<Log> {
 /// Gives a task the state that it had in the guest.
 fn set(engine: &mut Engine<Log>, place: usize, state: &Value) {
     let cpu = &mut engine.cpus[0];
-    let mut entity = cpu.fair.take(Owner::Task(place)).unwrap();
+    let mut entity = cpu.fair.take(place).unwrap();
     let signed = |at: usize| state[at].as_i64().unwrap();
     (entity.vruntime, entity.deadline, entity.lag) = (signed(1), signed(2), signed(3));
     if state[0] == "spin" {

@@ -4,7 +4,7 @@ use units::{CpuSet, Nanos};
 
 use recording::TaskTime;
 
-use crate::scheduler::queue::{Entity, Owner};
+use crate::scheduler::queue::Entity;
 use crate::scheduler::weight;
 
 /// A task.
@@ -106,8 +106,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(place: usize, spec: TaskSpec, cpu: usize) -> Self {
-        let mut entity =
-            Entity::new(Owner::Task(place), weight::of_nice(spec.policy.nice()));
+        let mut entity = Entity::new(place, weight::of_nice(spec.policy.nice()));
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
             Work::Spin => u64::MAX,
