@@ -61,7 +61,7 @@ impl Cfs {
     /// Accounts the running task (`update_curr`).
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) {
         let ran = queue.account(now);
-        let Some(current) = &mut queue.current else { return };
+        let Some(current) = queue.current.as_mut().filter(|_| ran > 0) else { return };
         let ahead = self.rounding.to_virtual(ran, current.weight);
         current.vruntime += signed(ahead);
         Self::advance(queue);

@@ -287,14 +287,14 @@ impl<O: Observer> Engine<O> {
     /// Runs an expired timer; returns the time after it.
     fn run(&mut self, cpu: usize, timer: Timer, clock: u64) -> u64 {
         self.events += 1;
-        let costs = self.machine.costs;
+        let costs = &self.machine.costs;
         match timer.action {
             Action::Wake(task) => {
                 let [before, after] = costs.wakeup_ns.map(Nanos::get);
                 let request = self.cpus[cpu].request;
                 let checks = request.is_none_or(|request| request.is_lazy);
-                self.wake(cpu, task, clock + before);
                 let unchecked = if checks { 0 } else { costs.check_ns.get() };
+                self.wake(cpu, task, clock + before);
                 clock + before + after.saturating_sub(unchecked)
             }
             Action::Tick => {

@@ -93,8 +93,8 @@ impl<O: Observer> Engine<O> {
         let task = &mut self.tasks[place];
         task.state = State::Sleeping;
         task.returns = true;
-        let costs = self.machine.costs;
-        self.schedule(cpu, now + costs.sleep_to_schedule_ns.get(), true);
+        let begin = now + self.machine.costs.sleep_to_schedule_ns.get();
+        self.schedule(cpu, begin, true);
     }
 
     /// The queue's clock is read again, and is what a reschedule uses that was requested before.
@@ -220,14 +220,15 @@ impl<O: Observer> Engine<O> {
             next = self.choose(cpu, now);
         }
         let request = self.cpus[cpu].request.take();
-        let costs = self.machine.costs;
         if next == previous && !sleeps {
-            self.cpus[cpu].user_since = begin + costs.to_user_ns.get();
+            self.cpus[cpu].user_since = begin + self.machine.costs.to_user_ns.get();
             return;
         }
         let by_tick = request.is_some_and(|request| request.by_tick);
         self.switch(cpu, now, next, reason(sleeps, by_tick));
         let returns = next.is_some_and(|next| self.tasks[next].returns);
+        let costs = &self.machine.costs;
+        let timer_ns = costs.slice_timer_ns.get();
         let switched = begin
             + match (sleeps, returns) {
                 (true, _) => costs.switch_from_sleep_ns.get(),
@@ -235,7 +236,7 @@ impl<O: Observer> Engine<O> {
                 (false, false) => costs.switch_ns.get(),
             };
         self.cpus[cpu].user_since = switched;
-        self.start_slice_timer(cpu, switched - costs.slice_timer_ns.get(), true);
+        self.start_slice_timer(cpu, switched - timer_ns, true);
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
