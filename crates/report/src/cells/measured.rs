@@ -1,5 +1,7 @@
 //! The lines of other measurements: noise, ticks of idle CPUs, calls, latency, time slices.
 
+use std::ops::RangeInclusive;
+
 use summary::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
     CpuTicksSummary, SlicesSummary, StepSlices, Summary, WakeCulprit, answer,
@@ -9,10 +11,13 @@ use units::Ppm;
 use crate::cells::table::{Line, Row, call_column, count, cut, value, words};
 use crate::document::table::{Cell, Column};
 use crate::measurements::latency::causes as late;
+use crate::measurements::scheduler;
 use crate::number;
 
 /// The maximum number of causes for each cell.
 const CAUSES: usize = 6;
+/// The least and the most columns for the name of a scheduler.
+const SCHEDULER: RangeInclusive<usize> = 9..=30;
 
 /// The summary of a cell whose instructions are not counted.
 pub(crate) fn measured<'a>(row: &'a Row<'_>) -> Option<&'a Summary> {
@@ -119,7 +124,7 @@ pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
     let [user, kernel] = cost.instructions();
     let [processes, slice, switches] = slice(&cost.summary);
     let passes = number::known(results.passes_hz);
-    vec![vec![
+    let line = vec![
         processes,
         slice,
         value("±", number::any(off)),
@@ -127,12 +132,22 @@ pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
         value("passes/s", passes),
         value("user", count(user.get())),
         value("kernel", count(kernel.get())),
-    ]]
+    ];
+    vec![with_scheduler(row, line)]
 }
 
 pub(crate) fn slices(row: &Row<'_>) -> Vec<Line> {
     let Some(Summary::Slices(summary)) = measured(row) else { return Vec::new() };
-    vec![slice(summary).into()]
+    vec![with_scheduler(row, slice(summary).into())]
+}
+
+/// The line with the name of the scheduler, if it is one of sched_ext. Tables have the column if a line has
+/// it.
+fn with_scheduler(row: &Row<'_>, mut line: Line) -> Line {
+    let answer = answer(row.named.cell);
+    let name = answer.and_then(|answer| scheduler::name(&answer.recording.facts));
+    line.extend(name.map(|name| (Column::name("scheduler", SCHEDULER), name.into())));
+    line
 }
 
 fn slice(summary: &SlicesSummary) -> [(Column, Cell); 3] {

@@ -5,6 +5,7 @@ pub(crate) mod classic;
 
 use std::ops::RangeInclusive;
 
+use facts::Facts;
 use recording::{End, Policy, SlicesSeries, SlicesSpec, Source};
 use summary::{SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary};
 use units::Nanos;
@@ -14,7 +15,7 @@ use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::source_words;
 use crate::measurements::ticks::words::cpus;
-use crate::measurements::wakers;
+use crate::measurements::{scheduler, wakers};
 use crate::number::{self, ShareUnit};
 
 /// Of more processes than this, only [`SHORTEST`] spinners are listed.
@@ -38,6 +39,7 @@ const LEGEND: &str = "\"slice\": mean CPU time between two involuntary context s
     used\": by all processes; \"work\": loop iterations, compared with the unmodified settings.";
 
 pub(crate) fn slices(
+    facts: &Facts,
     spec: &SlicesSpec,
     series: &SlicesSeries,
     summary: &SlicesSummary,
@@ -53,6 +55,7 @@ pub(crate) fn slices(
         Document::section(title, wakers::table(woken))
     });
     Document::from(title(spec, summary))
+        .add(scheduler::sentence(facts))
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))
         .add(all_ends(source, summary))
