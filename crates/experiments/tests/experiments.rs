@@ -224,6 +224,12 @@ fn builtins() {
     });
     let slices: Vec<String> =
         rows.into_iter().flatten().chain(others.into_iter().flatten()).collect();
+    let schedulers: Vec<String> = ["", "simple ", "lavd ", "rusty "]
+        .iter()
+        .flat_map(|setting| {
+            ["alone", "one", "both"].map(|workload| format!("{setting}{workload}"))
+        })
+        .collect();
     let trim = [
         "tick-cost other",
         "syscalls calls",
@@ -238,6 +244,7 @@ fn builtins() {
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
+        ("schedulers", schedulers.iter().map(String::as_str).collect()),
         ("web", pages.to_vec()),
         ("trim", trim.to_vec()),
         ("probe-cost", probes.to_vec()),
