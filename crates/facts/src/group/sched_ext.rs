@@ -179,7 +179,7 @@ mod tests {
         assert!(why.text.contains("disabled"), "{why}");
         assert_eq!(sched.ext_scheduler(), None);
         for (release, config, code) in [
-            ("6.11.1", "", Why::TooOld),
+            ("6.11.1", "CONFIG_HZ=250\n", Why::TooOld),
             ("6.12.1", "CONFIG_HZ=250\n", Why::NotConfigured),
             ("6.12.1", "CONFIG_SCHED_CLASS_EXT=y\n", Why::Absent),
         ] {

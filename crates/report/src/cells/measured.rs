@@ -169,8 +169,31 @@ mod tests {
     use crate::example::cell::{OLD, cell, done};
     use crate::example::cells::page;
     use crate::example::latency::latency;
-    use crate::example::{GUEST, slices};
+    use crate::example::{GUEST, slices, with_scheduler};
     use crate::terminal::full_text;
+
+    /// Check that the table of time slices has the scheduler of each cell, if one has a scheduler of sched_ext.
+    #[test]
+    fn schedulers_of_cells() {
+        let timed = |name: &str, recording: Recording| recording::Cell {
+            mode: Mode::Timed,
+            ..cell(name, OLD, done(recording, None))
+        };
+        let own = timed("alone", slices(GUEST, true));
+        let other = with_scheduler(slices(GUEST, true), "simple", true);
+        let cells = [own.clone(), timed("simple alone", other)];
+        let table = |cells: &[recording::Cell]| {
+            let text = full_text(&cells_document(&page("mine", cells)));
+            let lines = text.lines().filter(|line| !line.contains(" on "));
+            lines.filter(|line| line.contains("16+2")).map(str::to_owned).collect()
+        };
+        let lines: Vec<String> = table(&cells);
+        let [plain, simple] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(plain.trim_end().ends_with('-'), "{plain}");
+        assert!(simple.ends_with("simple (sched_ext)"), "{simple}");
+        let lines: Vec<String> = table(&[own]);
+        assert!(!lines[0].contains('-') && !lines[0].contains("sched"), "{lines:?}");
+    }
 
     /// Check the tables of latency and of time slices.
     #[test]

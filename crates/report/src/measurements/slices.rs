@@ -245,6 +245,25 @@ mod tests {
         assert_snapshot!(text_of(&example::slices(GUEST, true)));
     }
 
+    /// Check that the report names a scheduler of sched_ext, and its part of the tasks; and that it has no line
+    /// about the kernel's own.
+    #[test]
+    fn schedulers() {
+        let text = |all: Option<bool>| {
+            let mut recording = example::slices(GUEST, true);
+            if let Some(all) = all {
+                recording = example::with_scheduler(recording, "lavd_1.1.4", all);
+            }
+            text_of(&recording)
+        };
+        let is_named = "Scheduler: lavd_1.1.4 (sched_ext), not the fair class.";
+        assert!(text(Some(true)).contains(is_named), "{}", text(Some(true)));
+        let some =
+            "Scheduler: the fair class; tasks of SCHED_EXT have lavd_1.1.4 (sched_ext).";
+        assert!(text(Some(false)).contains(some), "{}", text(Some(false)));
+        assert!(!text(None).contains("Scheduler:"));
+    }
+
     /// Check that without tracing, causes and single slices are reported as unknown.
     #[test]
     fn not_traced() {
