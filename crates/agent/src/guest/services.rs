@@ -1,8 +1,8 @@
 //! Services of an order: programs that run beside the measurement until the guest powers off, such as a
 //! scheduler of `sched_ext`.
 //!
-//! Each is started once the one before it is ready. Its output goes to a file in the guest's memory, which,
-//! unlike a pipe, nobody has to read while it runs: nothing of the agent wakes up for it.
+//! Each is started once the one before it is ready. Its output goes to a file in the guest's memory: a pipe
+//! would have to be read while it runs, and the agent would wake up for that.
 //!
 //! Cannot see: a service that forks and continues in the background, after it was ready.
 

@@ -64,10 +64,8 @@ impl Prepared {
 
 /// The reason without the cell: several cells that lack one program have one message.
 fn reason(error: &Error) -> String {
-    match error {
-        Error::Pack(_, why) => chain(why.as_ref()),
-        other => chain(other),
-    }
+    let Error::Pack(_, why) = error else { return chain(error) };
+    chain(why.as_ref())
 }
 
 impl Lab {
