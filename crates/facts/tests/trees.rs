@@ -262,10 +262,12 @@ fn schedulers_of_sched_ext() {
     assert_eq!(loaded.ext_nr_rejected.get(), Some(&0));
     let own = read("debian-7.2").sched;
     assert_eq!(own.ext_state.get().unwrap(), "disabled");
-    assert_eq!((own.ext_scheduler(), own.policy.get().unwrap().as_str()), (None, "eevdf"));
+    assert_eq!(
+        (own.ext_scheduler(), own.policy.get().unwrap().as_str()),
+        (None, "eevdf")
+    );
     assert_eq!(own.ext_ops.value().unwrap_err().code, Why::NotApplicable);
-    for (tree, code) in
-        [("debian-6.12", Why::NotConfigured), ("debian-6.1", Why::TooOld)]
+    for (tree, code) in [("debian-6.12", Why::NotConfigured), ("debian-6.1", Why::TooOld)]
     {
         let sched = read(tree).sched;
         assert_eq!(sched.ext_state.value().unwrap_err().code, code, "{tree}");
