@@ -41,9 +41,10 @@ pub use error::{Error, Kind};
 pub use jitter::{test_loop, work};
 pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
+pub use program::readiness;
 pub use time::{counter, mark};
 
-use facts::{Facts, Root, Throttling};
+use facts::{ExtState, Facts, Root, Throttling};
 use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, MomentKind, Recording, Spec, WakersSpec, WatchSpec};
 use units::{CpuSet, Nanos};
@@ -208,6 +209,8 @@ pub fn run(
     }
     doubts.extend(hardware.iter().flat_map(hardware::of_hardware));
     doubts.extend(omitted_cpus(spec, facts));
+    let schedulers = [ExtState::of(&facts.sched), ExtState::now(&Root::live())];
+    doubts.extend(doubts::of_scheduler(schedulers));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));
     }

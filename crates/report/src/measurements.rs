@@ -12,6 +12,7 @@ pub(crate) mod nohz;
 pub(crate) mod noise;
 pub(crate) mod program;
 pub(crate) mod run;
+pub(crate) mod scheduler;
 pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod top;
@@ -59,7 +60,9 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         Body::Jitter { spec, series } => {
             jitter::jitter(facts, spec, series, own!(Jitter))
         }
-        Body::Slices { spec, series } => slices::slices(spec, series, own!(Slices)),
+        Body::Slices { spec, series } => {
+            slices::slices(facts, spec, series, own!(Slices))
+        }
         Body::Guests { spec, .. } => guests::guests(spec, own!(Guests)),
         Body::Program { .. } => program::program(own!(Program)),
         Body::Imported { spec, series } => {

@@ -5,6 +5,7 @@ pub(crate) mod classic;
 
 use std::ops::RangeInclusive;
 
+use facts::Facts;
 use recording::{End, Policy, SlicesSeries, SlicesSpec, Source};
 use summary::{SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary};
 use units::Nanos;
@@ -14,7 +15,7 @@ use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::source_words;
 use crate::measurements::ticks::words::cpus;
-use crate::measurements::wakers;
+use crate::measurements::{scheduler, wakers};
 use crate::number::{self, ShareUnit};
 
 /// Of more processes than this, only [`SHORTEST`] spinners are listed.
@@ -38,6 +39,7 @@ const LEGEND: &str = "\"slice\": mean CPU time between two involuntary context s
     used\": by all processes; \"work\": loop iterations, compared with the unmodified settings.";
 
 pub(crate) fn slices(
+    facts: &Facts,
     spec: &SlicesSpec,
     series: &SlicesSeries,
     summary: &SlicesSummary,
@@ -53,6 +55,7 @@ pub(crate) fn slices(
         Document::section(title, wakers::table(woken))
     });
     Document::from(title(spec, summary))
+        .add(scheduler::sentence(facts))
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))
         .add(all_ends(source, summary))
@@ -240,6 +243,25 @@ mod tests {
     #[test]
     fn traced() {
         assert_snapshot!(text_of(&example::slices(GUEST, true)));
+    }
+
+    /// Check that the report names a scheduler of sched_ext, and its part of the tasks; and that it has no line
+    /// about the kernel's own.
+    #[test]
+    fn schedulers() {
+        let text = |all: Option<bool>| {
+            let mut recording = example::slices(GUEST, true);
+            if let Some(all) = all {
+                recording = example::with_scheduler(recording, "lavd_1.1.4", all);
+            }
+            text_of(&recording)
+        };
+        let is_named = "Scheduler: lavd_1.1.4 (sched_ext), not the fair class.";
+        assert!(text(Some(true)).contains(is_named), "{}", text(Some(true)));
+        let some =
+            "Scheduler: the fair class; tasks of SCHED_EXT have lavd_1.1.4 (sched_ext).";
+        assert!(text(Some(false)).contains(some), "{}", text(Some(false)));
+        assert!(!text(None).contains("Scheduler:"));
     }
 
     /// Check that without tracing, causes and single slices are reported as unknown.

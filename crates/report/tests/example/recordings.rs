@@ -12,7 +12,7 @@ use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::example::slices as slices_example;
 
-pub(crate) use crate::example::changed::{blamed, quiet, wide};
+pub(crate) use crate::example::changed::{blamed, quiet, wide, with_scheduler};
 pub(crate) use crate::example::guests::guests;
 pub(crate) use crate::example::jitter::jitter;
 
