@@ -14,6 +14,7 @@ mod nohz;
 mod noise;
 mod program;
 mod run;
+mod scale;
 mod slices;
 mod ticks;
 mod top;
@@ -46,6 +47,10 @@ pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, Wo
 pub use run::{
     CpuRun, Edges, Ended, Interruptions, Picked, RunSeries, RunSpec, Stopped, StoppedBy,
     Usage,
+};
+pub use scale::{
+    Algorithm, AtScaleSpec, Network, Pattern, ScaleCount, ScaleInput, ScaleRuns,
+    ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
@@ -104,6 +109,8 @@ macro_rules! kinds {
             Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
             /// A program in a guest, and the services that it needs.
             Program "program" ProgramSpec ProgramSeries ProgramSummary;
+            /// What noise costs many ranks that wait for each other.
+            Scale "scale" ScaleSpec ScaleSeries ScaleSummary;
             /// Lengths of time that another tool measured.
             Imported "imported" ImportedSpec ImportedSeries ImportedSummary;
         }
@@ -159,9 +166,11 @@ impl Spec {
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
             Self::Imported(spec) => spec.cpus.clone(),
-            Self::Watch(_) | Self::Top(_) | Self::Guests(_) | Self::Program(_) => {
-                CpuSet::empty()
-            }
+            Self::Watch(_)
+            | Self::Top(_)
+            | Self::Guests(_)
+            | Self::Program(_)
+            | Self::Scale(_) => CpuSet::empty(),
         }
     }
 
@@ -183,6 +192,7 @@ impl Spec {
             | Self::NohzStress(_)
             | Self::Jitter(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => None,
         }
     }
@@ -202,6 +212,7 @@ impl Spec {
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => false,
         }
     }
@@ -223,6 +234,7 @@ impl Spec {
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => None,
         }
     }
@@ -247,6 +259,7 @@ impl Body {
             | Self::Jitter { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -269,6 +282,7 @@ impl Body {
             | Self::Slices { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -291,6 +305,7 @@ impl Body {
             | Self::Slices { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }
