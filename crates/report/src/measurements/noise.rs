@@ -95,7 +95,7 @@ pub(crate) fn left_out(cpus: &Worst<'_, CpuNoiseSummary>) -> Text {
 /// Whether the table of risks fits on one screen, too: beside no sources, or beside few.
 fn is_small(summary: &NoiseSummary) -> bool {
     let sources = together(summary).rows.len();
-    2 * summary.cpus.len() + sources <= if sources == 0 { 8 } else { 4 }
+    2 * summary.cpus.len() + sources <= if sources == 0 { 9 } else { 5 }
 }
 
 fn title(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> Text {
