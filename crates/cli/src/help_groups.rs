@@ -1,7 +1,7 @@
 //! The commands in the help, grouped by the question that they answer.
 
 /// The questions, and the commands that answer them.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "How much time is lost, and to what?",
         &[
@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("How to get it back?", &["advise", "facts", "nohz", "try", "restore"]),
     ("Has it changed?", &["repeat", "compare", "history"]),
+    ("What does it cost many machines?", &["scale"]),
     ("What would another kernel cost?", &["lab", "sim"]),
     ("What was measured before?", &["report", "export"]),
 ];

@@ -89,6 +89,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Run(spec) => run::refuse(spec),
         Spec::Program(spec) => program::refuse(spec),
         Spec::Imported(_) => Err(of_another_tool()),
+        Spec::Scale(_) => Err(simulated()),
     }
 }
 
@@ -117,6 +118,7 @@ fn pinned(spec: &Spec) -> CpuSet {
         | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
@@ -143,6 +145,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::NohzStress(_)
         | Spec::Run(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_)
         | Spec::Guests(_)
         | Spec::Wakers(_)
@@ -232,6 +235,7 @@ fn hardware_meter(spec: &Spec, facts: &Facts) -> Option<HardwareMeter> {
         | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_) => return None,
     };
     Some(HardwareMeter::start(&spec.cpus(), is_busy, facts))
@@ -308,11 +312,16 @@ fn measure(
             return Err(Error::new(Kind::Spec, text));
         }
         Spec::Imported(_) => return Err(of_another_tool()),
+        Spec::Scale(_) => return Err(simulated()),
     })
 }
 
 fn of_another_tool() -> Error {
     Error::new(Kind::Spec, "a measurement of another tool can be read, not run")
+}
+
+fn simulated() -> Error {
+    Error::new(Kind::Spec, "noise at scale is simulated (sim::ranks), not measured")
 }
 
 fn ended_early(spec: &Spec) -> Doubt {

@@ -8,6 +8,7 @@ pub(crate) mod lengths;
 pub(crate) mod noise;
 pub(crate) mod others;
 pub(crate) mod repeated;
+pub(crate) mod scale;
 pub(crate) mod slices;
 mod values;
 
@@ -36,6 +37,7 @@ pub(crate) fn of(recording: &Recording, summary: &Summary) -> Vec<Chart> {
             let chart = slices::chart(&recording.facts, spec, summary, picture.as_ref());
             vec![Some(chart)]
         }
+        (_, Summary::Scale(summary)) => vec![scale::chart(summary)],
         (_, Summary::Wakers(summary)) => vec![others::wakers(summary)],
         (_, Summary::Guests(summary)) => vec![others::guests(summary)],
         (_, Summary::Watch(summary)) => vec![others::watched(summary)],

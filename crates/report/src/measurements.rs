@@ -13,6 +13,7 @@ pub(crate) mod noise;
 pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod scheduler;
+pub(crate) mod scale;
 pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod top;
@@ -65,6 +66,7 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         }
         Body::Guests { spec, .. } => guests::guests(spec, own!(Guests)),
         Body::Program { .. } => program::program(own!(Program)),
+        Body::Scale { spec, .. } => scale::scale(spec, own!(Scale)),
         Body::Imported { spec, series } => {
             imported::imported(recording, spec, series, own!(Imported))
         }
