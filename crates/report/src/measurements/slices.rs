@@ -2,6 +2,7 @@
 //! process.
 
 pub(crate) mod classic;
+pub(crate) mod placements;
 
 use std::ops::RangeInclusive;
 
@@ -56,6 +57,7 @@ pub(crate) fn slices(
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))
         .add(all_ends(source, summary))
+        .add(placements::placements(summary))
         .add_full(definitions(found))
         .add_full(Document::section("Each process", tasks(summary)))
         .add_full(woken)
