@@ -75,7 +75,7 @@ pub struct StepSlices {
     /// The reasons why they ended, the most frequent first.
     pub ends: Vec<SliceEnds>,
     /// Where tasks that woke up were placed; null except for simulations that store it.
-    pub placements: Option<PlacementsSummary>,
+    pub placements: Option<Box<PlacementsSummary>>,
 }
 
 /// The largest deviation of a single round from all rounds.
@@ -306,7 +306,7 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
         wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
         traced_slices: slices.as_ref().map(|slices| slices.len() as u64),
         ends: ends(slices.as_deref().unwrap_or_default()),
-        placements: PlacementsSummary::of(run.spec, run.series, step),
+        placements: PlacementsSummary::of(run.spec, run.series, step).map(Box::new),
     }
 }
 

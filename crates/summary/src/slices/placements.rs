@@ -71,9 +71,9 @@ pub struct PlacementsSummary {
     pub lost_ns: Nanos,
     /// That of each preemption.
     pub lost_ns_mean: Option<Nanos>,
-    /// Who lost how much, the most first.
+    /// The preempted tasks, the largest loss first.
     pub victims: Vec<TaskLoss>,
-    /// To whom, the most first.
+    /// The tasks that preempted them, the largest loss first.
     pub by: Vec<TaskLoss>,
     /// The largest losses.
     pub largest: Vec<SliceLoss>,

@@ -83,7 +83,7 @@ fn mark(of: &PlacedTask) -> Mark {
 /// The figures of all rounds of a variant.
 fn about(of: &StepSlices, woken: &[PlacedTask]) -> Text {
     let Some(of) = &of.placements else { return Text::default() };
-    let PlacementsSummary { wakeups, preempting_ppm, ahead_ns, lost_ns_mean, .. } = of;
+    let PlacementsSummary { wakeups, preempting_ppm, ahead_ns, lost_ns_mean, .. } = &**of;
     let none = woken.is_empty().then_some(", none of them in this window");
     let lost = lost_ns_mean.map(|lost| {
         text!(", which lost {} of its slice on average", number::duration(lost))

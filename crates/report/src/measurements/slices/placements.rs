@@ -1,13 +1,13 @@
 //! Where tasks that woke up were placed in virtual time, by variant: the reason why they preempted or did
 //! not, and what the preempted tasks lost of their slices.
 
-use summary::{PlacementsSummary, SliceLoss, SlicesSummary, TaskLoss};
+use summary::{PlacementsSummary, SliceLoss, StepSlices, TaskLoss};
 use units::Nanos;
 
 use crate::document::Document;
 use crate::document::table::{Column, Table, cells};
 use crate::document::text::{Text, text};
-use crate::measurements::slices::{PROCESS, VARIANT, variants};
+use crate::measurements::slices::widths::{PROCESS, VARIANT};
 use crate::number::{self, duration, signed_duration};
 
 /// The most rows of the preempted tasks of a variant, and of those that preempted them.
@@ -18,11 +18,14 @@ const LEGEND: &str = "\"ahead\": how far the task was placed before the running 
 /// A variant: its name, and its wake-ups.
 type Variant<'a> = (Text, &'a PlacementsSummary);
 
-/// Nothing if placements were not stored.
-pub(super) fn placements(summary: &SlicesSummary) -> Document {
-    let all: Vec<Variant<'_>> = variants(summary)
-        .into_iter()
-        .filter_map(|(name, of)| Some((name, of.placements.as_ref()?)))
+/// Nothing if placements were not stored. `lost` is the number of wake-ups that were not stored.
+pub(super) fn placements(
+    variants: &[(Text, &StepSlices)],
+    lost: Option<u64>,
+) -> Document {
+    let all: Vec<Variant<'_>> = variants
+        .iter()
+        .filter_map(|(name, of)| Some((name.clone(), of.placements.as_deref()?)))
         .collect();
     if all.is_empty() {
         return Document::default();
@@ -31,7 +34,7 @@ pub(super) fn placements(summary: &SlicesSummary) -> Document {
         1 => text!("With {} settings, {}", name.clone(), sentence(of)),
         _ => text!("{}: {}", name.clone(), sentence(of)),
     });
-    let lost = summary.placements_lost.filter(|lost| *lost > 0).map(|lost| {
+    let lost = lost.filter(|lost| *lost > 0).map(|lost| {
         text!("The last {} wake-ups are not included: the buffer was full.", lost)
     });
     let part = Document::from(table(&all).legend(LEGEND)).lines(sentences).add(lost);
