@@ -122,6 +122,7 @@ mod tests {
         all.extend([example::watch::watch(GUEST), example::watch::counted(METAL)]);
         all.extend(and_wide(example::jitter(GUEST)));
         all.extend([example::slices(GUEST, true), example::slices(METAL, false)]);
+        all.extend(and_wide(example::slices_placed(GUEST)));
         all.push(example::ticks(GUEST, 101, 2));
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));

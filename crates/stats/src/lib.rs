@@ -50,8 +50,8 @@ pub use comparison::sample::{Pair, Sample};
 pub use comparison::statistic::Statistic;
 pub use dependence::inflation;
 pub use distribution::{
-    Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
-    Statistics, Waits, mean, quantile, rank,
+    Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Placed, Repeats,
+    Slices, Statistics, Waits, mean, quantile, rank,
 };
 pub use explained::{Explained, explained, rank_correlation};
 pub use length_bars::{LengthBar, LengthBars, length_counts};

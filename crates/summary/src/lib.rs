@@ -138,6 +138,8 @@ pub use scale::{
 pub use slices::bins::SliceBin;
 pub use slices::classic::ClassicLine;
 pub use slices::picture::{PictureRole, PictureStep, PictureTask, SlicesPicture};
+pub use slices::placements::picture::{PlacedTask, PlacementsPicture};
+pub use slices::placements::{PlacementsSummary, SliceLoss, TaskLoss};
 pub use slices::window::{PictureRow, PictureStretch};
 pub use slices::{
     RoundDeviation, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,

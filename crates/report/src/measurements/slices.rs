@@ -2,8 +2,8 @@
 //! process.
 
 pub(crate) mod classic;
-
-use std::ops::RangeInclusive;
+pub(crate) mod placements;
+mod widths;
 
 use facts::Facts;
 use recording::{End, Policy, SlicesSeries, SlicesSpec, Source};
@@ -14,6 +14,7 @@ use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::source_words;
+use crate::measurements::slices::widths::{PROCESS, VARIANT};
 use crate::measurements::ticks::words::cpus;
 use crate::measurements::{scheduler, wakers};
 use crate::number::{self, ShareUnit};
@@ -32,9 +33,6 @@ const GROUPS: [(&str, &[End]); 4] = [
 ];
 /// The variant with the settings that were not changed.
 const UNMODIFIED: &str = "unmodified";
-/// The width of the name of a variant, and of a process.
-const VARIANT: RangeInclusive<usize> = 8..=40;
-const PROCESS: RangeInclusive<usize> = 6..=15;
 const LEGEND: &str = "\"slice\": mean CPU time between two involuntary context switches; \"CPU \
     used\": by all processes; \"work\": loop iterations, compared with the unmodified settings.";
 
@@ -59,6 +57,7 @@ pub(crate) fn slices(
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))
         .add(all_ends(source, summary))
+        .add(placements::placements(&variants(summary), summary.placements_lost))
         .add_full(definitions(found))
         .add_full(Document::section("Each process", tasks(summary)))
         .add_full(woken)

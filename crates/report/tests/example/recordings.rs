@@ -337,6 +337,12 @@ pub(crate) fn slices(groups: &str, is_traced: bool) -> Recording {
     recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 
+/// The same, simulated: with the placement of tasks that woke up.
+pub(crate) fn slices_placed(groups: &str) -> Recording {
+    let (spec, series) = slices_example::placed();
+    recording(groups, Body::Slices { spec, series }, Vec::new())
+}
+
 /// In a guest: a program that exited, with traced interruptions; otherwise: a long command that
 /// was killed, not traced.
 pub(crate) fn run(groups: &str) -> Recording {
