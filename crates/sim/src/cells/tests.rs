@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 
 use facts::Facts;
-use recording::{Answer, Phases, Policy, SlicesSeries, Source, TicksSeries, TicksSpec};
+use recording::{
+    Answer, Moments, Phases, Policy, SlicesSeries, Source, TicksSeries, TicksSpec,
+};
 use serde_json::{Value, json};
 use units::{Cpu, CpuSet, Nanos};
 
@@ -41,7 +43,16 @@ fn facts(release: &str, cpus: &str, hz: u32, mode: &str) -> Vec<(&'static str, V
 }
 
 fn recording(facts: Vec<(&'static str, Value)>, body: Body) -> Recording {
-    Recording::now(Facts::of_known(facts), body, Vec::new())
+    Recording {
+        taken: String::new(),
+        tool: Recording::TOOL.to_owned(),
+        facts: Facts::of_known(facts),
+        body,
+        doubts: Vec::new(),
+        moments: Moments::default(),
+        hardware: None,
+        repeat: None,
+    }
 }
 
 /// A cell with that recording.
