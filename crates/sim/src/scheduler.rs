@@ -18,6 +18,8 @@ mod machine;
 mod observer;
 mod placement;
 mod queue;
+#[cfg(test)]
+mod replay;
 mod rules;
 mod switching;
 mod task;

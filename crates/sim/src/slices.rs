@@ -18,6 +18,8 @@ use crate::scheduler::{
     Work,
 };
 
+/// Interval at which the sampler looks whether all tasks have run.
+const LOOK: Nanos = Nanos::from_millis(2);
 /// The most stretches and wake-ups that are stored, of all CPUs.
 const STORED_MAX: usize = 2_000_000;
 /// The IDs of the first task, and of the first kernel thread.
@@ -109,8 +111,12 @@ impl Simulation {
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
         let mut engine =
             Engine::new(&rules, &machine, load(spec, &self.machine), seed, log)?;
-        // Until all have run, as in `measure`.
-        engine.run_until_all_ran(tasks(spec).len());
+        // As `measure` waits until all have run, at a real-time priority. This decides for long how
+        // far the tasks are apart.
+        while !engine.have_run(tasks(spec).len()) {
+            engine.run_until(engine.now() + LOOK);
+            engine.preempt(0);
+        }
         let granularity = engine.granularity();
         let began = engine.now();
         engine.observer().begin(began, granularity);
@@ -131,12 +137,18 @@ impl Simulation {
         offset: Nanos,
     ) -> Vec<SlicesSample> {
         let length = round_length(spec);
-        let sample_ns = spec.sample_ns.unwrap_or(length);
-        let (mut samples, began) = (Vec::new(), engine.now());
+        let sample_ns = spec.sample_ns.unwrap_or(length).max(Nanos::from_nanos(1));
+        let began = engine.now();
         let mut before = self.reading(spec, engine);
-        while engine.now() < began + length {
+        let mut samples = Vec::new();
+        for number in 1..=length.get().div_ceil(sample_ns.get()) {
             let begin = engine.now();
-            engine.run_until((begin + sample_ns).min(began + length));
+            // Tasks that read themselves are late; the next sample begins then.
+            let end = match self.reads_itself {
+                true => begin + sample_ns,
+                false => began + sample_ns.saturating_mul(number).min(length),
+            };
+            engine.run_until(end);
             let after = self.reading(spec, engine);
             samples.push(sample(&before, &after, offset + begin.saturating_sub(began)));
             before = after;
@@ -153,7 +165,10 @@ impl Simulation {
         let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
         let mut read = match self.reads_itself {
             true => engine.read_by_themselves(spinners),
-            false => Vec::new(),
+            false => {
+                engine.preempt(0);
+                Vec::new()
+            }
         };
         let now = engine.now();
         let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));
@@ -167,6 +182,7 @@ impl Simulation {
         Facts::of_known(vec![
             ("kernel.release", json!(release)),
             ("tick.hz", json!(self.machine.hz)),
+            ("sched.features", json!(self.rules.enabled_features())),
             ("cpus.online", json!(machine_cpus(&self.machine))),
             ("cpus.possible", json!(machine_cpus(&self.machine))),
         ])

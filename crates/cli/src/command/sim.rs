@@ -1,11 +1,11 @@
 //! `sim`: a measurement in virtual time, by the rules of a kernel's scheduler.
 
-use recording::{Phases, Recording};
+use recording::{Phases, Recording, Step};
 use sim::scheduler::{Costs, KernelThread, Kind, Machine, NAMES, Rules, Steal};
 use sim::slices::Simulation;
 use units::{Cause, Cpu, CpuSet, Hz, Nanos};
 
-use crate::args::{Output, outputs, span};
+use crate::args::{Output, outputs, span, step};
 use crate::command::slices::{self, LoadArgs};
 use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
@@ -27,6 +27,7 @@ pub(crate) enum SimCommand {
 Examples:
   noisefloor sim slices --rules 6.12 16 --sleepers 2
   noisefloor sim slices --rules 2.6.29 --cpus 2 --step NEW_FAIR_SLEEPERS=off --vruntime
+  noisefloor sim slices --rules 2.6.29 --cpus 2 --set LAST_BUDDY=off --timer-slack 0us --classic
   noisefloor sim slices --rules 7.2 --step RUN_TO_PARITY=off -o slices.html")]
     Slices(SimSlicesArgs),
 }
@@ -38,6 +39,9 @@ pub(crate) struct SimSlicesArgs {
     /// Rules of the scheduler: 2.6.29, 2.6.32, 5.10, 6.1 (CFS), 6.6, 6.12, 6.18, 7.2 (EEVDF).
     #[arg(long, value_name = "VERSION", default_value = NEWEST)]
     pub(crate) rules: String,
+    /// Change this setting of the rules, in all rounds, as --step does in some. Can be repeated.
+    #[arg(long = "set", value_name = "SETTING=VALUE", value_parser = step)]
+    pub(crate) settings: Vec<Step>,
     /// Number of CPUs.
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -91,7 +95,10 @@ fn slices(args: &SimSlicesArgs, output: Output) -> Result<Outcome, Failure> {
 }
 
 fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
-    let rules = Rules::named(&args.rules)?;
+    let mut rules = Rules::named(&args.rules)?;
+    for setting in args.settings.iter().flat_map(|step| &step.settings) {
+        rules.set(&setting.name, &setting.value)?;
+    }
     let (costs, threads) = match args.ideal {
         true => (Costs::NONE, Vec::new()),
         false => (Costs::measured(rules.name()), KernelThread::measured(rules.name())),

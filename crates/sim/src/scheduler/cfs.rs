@@ -5,7 +5,7 @@
 //! modelled: `sched_yield`, SCHED_IDLE, and the granularity that 2.6.30 and 2.6.31 adapt to the tasks.
 
 use crate::scheduler::fair::{Arrival, WakeupCheck};
-use crate::scheduler::queue::{Entity, Owner, Queue};
+use crate::scheduler::queue::{Entity, Queue};
 use crate::scheduler::weight::{NICE_0, Rounding, signed};
 
 /// Where versions of CFS differ.
@@ -61,7 +61,7 @@ impl Cfs {
     /// Accounts the running task (`update_curr`).
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) {
         let ran = queue.account(now);
-        let Some(current) = &mut queue.current else { return };
+        let Some(current) = queue.current.as_mut().filter(|_| ran > 0) else { return };
         let ahead = self.rounding.to_virtual(ran, current.weight);
         current.vruntime += signed(ahead);
         Self::advance(queue);
@@ -69,17 +69,19 @@ impl Cfs {
 
     /// Advances the least virtual time (`update_min_vruntime`).
     fn advance(queue: &mut Queue) {
-        let first = queue.first_by(|entity| entity.vruntime);
-        let least = queue.current.iter().chain(first).map(|entity| entity.vruntime).min();
-        queue.min_vruntime =
-            least.map_or(queue.min_vruntime, |least| queue.min_vruntime.max(least));
+        let least = match (queue.current.as_deref(), queue.first()) {
+            (Some(current), Some(first)) => current.vruntime.min(first.vruntime),
+            (Some(only), None) | (None, Some(only)) => only.vruntime,
+            (None, None) => return,
+        };
+        queue.min_vruntime = queue.min_vruntime.max(least);
     }
 
     /// Places a task and queues it (`enqueue_entity`); the queue is accounted.
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        mut entity: Entity,
+        mut entity: Box<Entity>,
         arrival: Arrival,
     ) {
         let least = queue.min_vruntime;
@@ -87,7 +89,7 @@ impl Cfs {
             Arrival::New => {
                 let debit =
                     if self.start_debit { self.vslice(queue, &entity) } else { 0 };
-                entity.vruntime = least + signed(debit);
+                entity.vruntime = least + signed(debit) - entity.lag;
             }
             Arrival::Moved => entity.vruntime += least,
             Arrival::Woken => {
@@ -111,12 +113,12 @@ impl Cfs {
     }
 
     /// Takes the running task out, which sleeps (`dequeue_entity`); the queue is accounted.
-    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         if self.sleeper_holds_minimum {
             Self::advance(queue);
         }
         let entity = queue.current.take()?;
-        queue.buddies.clear(entity.owner);
+        queue.buddies.clear(entity.task);
         if !self.sleeper_holds_minimum {
             Self::advance(queue);
         }
@@ -124,9 +126,9 @@ impl Cfs {
     }
 
     /// Takes a waiting task out, to another CPU.
-    pub(crate) fn leave(queue: &mut Queue, owner: Owner) -> Option<Entity> {
-        let mut entity = queue.take(owner)?;
-        queue.buddies.clear(owner);
+    pub(crate) fn leave(queue: &mut Queue, task: usize) -> Option<Box<Entity>> {
+        let mut entity = queue.take(task)?;
+        queue.buddies.clear(task);
         entity.vruntime -= queue.min_vruntime;
         Self::advance(queue);
         Some(entity)
@@ -166,14 +168,14 @@ impl Cfs {
         let slice = self.slice(queue, current, true);
         let ran = current.sum_exec - current.sum_exec_picked;
         if ran > slice {
-            let owner = current.owner;
-            queue.buddies.clear(owner);
+            let task = current.task;
+            queue.buddies.clear(task);
             return true;
         }
         if !self.ahead_at_ticks || ran < self.min_granularity {
             return false;
         }
-        let first = queue.first_by(|entity| entity.vruntime);
+        let first = queue.first();
         first.is_some_and(|first| current.vruntime - first.vruntime > signed(slice))
     }
 
@@ -182,11 +184,11 @@ impl Cfs {
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
-        woken: Owner,
+        woken: usize,
         check: WakeupCheck,
     ) -> bool {
         let Some(current) = &queue.current else { return false };
-        let (running, is_task) = (current.owner, matches!(current.owner, Owner::Task(_)));
+        let running = current.task;
         let crowded = queue.len() as u64 >= self.tasks_in_latency;
         let each = self.next_buddy == NextBuddy::EachWakeup;
         if each && self.last_buddy {
@@ -206,7 +208,7 @@ impl Cfs {
             if self.next_buddy == NextBuddy::Preempting {
                 queue.buddies.next = Some(woken);
             }
-            if !each && self.last_buddy && crowded && is_task {
+            if !each && self.last_buddy && crowded {
                 queue.buddies.last = Some(running);
             }
         }
@@ -232,21 +234,21 @@ impl Cfs {
     }
 
     /// Which entity runs next (`pick_next_entity`); the queue is accounted.
-    pub(crate) fn pick(&self, queue: &Queue) -> Option<Owner> {
-        let first = queue.first_by(|entity| entity.vruntime);
+    pub(crate) fn pick(&self, queue: &Queue) -> Option<usize> {
+        let first = queue.first();
         let left = match (&queue.current, first) {
             (Some(current), Some(first)) if current.vruntime < first.vruntime => current,
             (Some(current), None) => current,
             (_, first) => first?,
         };
-        let near = |buddy: Option<Owner>| {
+        let near = |buddy: Option<usize>| {
             let entity = queue.find(buddy?)?;
             let behind = entity.vruntime - left.vruntime;
             let is_near = behind <= 0 || behind <= self.granularity(entity, left);
-            is_near.then_some(entity.owner)
+            is_near.then_some(entity.task)
         };
         let (next, last) = (near(queue.buddies.next), near(queue.buddies.last));
         let buddy = if self.last_first { last.or(next) } else { next.or(last) };
-        buddy.or(Some(left.owner))
+        buddy.or(Some(left.task))
     }
 }

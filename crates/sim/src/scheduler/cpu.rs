@@ -1,10 +1,10 @@
 //! The state of a CPU.
 
-use crate::scheduler::queue::Queue;
+use crate::scheduler::queue::{Key, Queue};
 use crate::scheduler::timers::Timers;
 
 /// A CPU.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct CpuState {
     /// The task that runs; `None`: it is idle.
     pub(crate) current: Option<usize>,
@@ -36,6 +36,21 @@ pub(crate) struct Request {
 }
 
 impl CpuState {
+    /// An idle CPU.
+    pub(crate) fn new(key: Key) -> Self {
+        Self {
+            current: None,
+            switched_at: 0,
+            user_since: 0,
+            fair: Queue::new(key),
+            realtime: RealtimeQueue::default(),
+            timers: Timers::default(),
+            request: None,
+            clock_kept: None,
+            unbalanced_ticks: 0,
+        }
+    }
+
     /// Requests a reschedule; the first request says why.
     pub(crate) fn request(&mut self, by_tick: bool, is_lazy: bool) {
         let request = self.request.get_or_insert(Request { by_tick, is_lazy });

@@ -6,7 +6,7 @@
 //! SCHED_IDLE, and `NEXT_BUDDY`, which is off.
 
 use crate::scheduler::fair::{Arrival, WakeupCheck};
-use crate::scheduler::queue::{Entity, Owner, Queue};
+use crate::scheduler::queue::{Asleep, Entity, Queue};
 use crate::scheduler::weight::{NICE_0, Rounding, signed};
 
 /// Where versions of EEVDF differ.
@@ -117,14 +117,14 @@ impl Eevdf {
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        mut entity: Entity,
+        mut entity: Box<Entity>,
         arrival: Arrival,
     ) {
         self.place(queue, &mut entity, arrival);
         queue.push(entity);
     }
 
-    fn place(&self, queue: &mut Queue, entity: &mut Entity, arrival: Arrival) {
+    fn place(&self, queue: &Queue, entity: &mut Entity, arrival: Arrival) {
         let average = queue.average();
         let load = signed(queue.load());
         let mut lag = 0;
@@ -147,7 +147,7 @@ impl Eevdf {
     }
 
     /// The lag of an entity, within its limits (`entity_lag`).
-    fn lag(&self, queue: &mut Queue, entity: &Entity) -> i64 {
+    fn lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let limit = match self.lag_limit {
             LagLimit::TwoSlices => (2 * self.slice(entity)).max(self.tick),
             LagLimit::LongestAndTick => {
@@ -161,42 +161,39 @@ impl Eevdf {
 
     /// The running task sleeps (`dequeue_entity`): it is taken out, or stays queued until it is
     /// eligible. The queue is accounted.
-    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         let current = queue.current.as_ref()?;
         if self.delay_dequeue && !queue.sum().is_eligible(current.vruntime) {
-            let current = current.clone();
-            let lag = self.lag(queue, &current);
+            let lag = self.lag(queue, current);
             let mut entity = queue.current.take()?;
             entity.delayed = true;
             entity.lag = lag;
             queue.push(entity);
             return None;
         }
-        let current = current.clone();
-        let lag = self.lag(queue, &current);
+        let lag = self.lag(queue, current);
         let mut entity = queue.current.take()?;
         entity.lag = lag;
         Some(entity)
     }
 
     /// Takes a waiting one out, to another CPU.
-    pub(crate) fn leave(&self, queue: &mut Queue, owner: Owner) -> Option<Entity> {
-        let entity = queue.find(owner)?.clone();
-        let lag = self.lag(queue, &entity);
-        let mut entity = queue.take(owner)?;
+    pub(crate) fn leave(&self, queue: &mut Queue, task: usize) -> Option<Box<Entity>> {
+        let lag = self.lag(queue, queue.find(task)?);
+        let mut entity = queue.take(task)?;
         entity.lag = lag;
         entity.deadline -= entity.vruntime;
         Some(entity)
     }
 
     /// A task that sleeps but is still queued wakes up (`requeue_delayed_entity`).
-    pub(crate) fn requeue(&self, queue: &mut Queue, owner: Owner, now: u64) -> bool {
+    pub(crate) fn requeue(&self, queue: &mut Queue, task: usize, now: u64) -> bool {
         let accounts = self.delayed_lag == DelayedLag::NotLess;
         let reschedule = accounts && self.account(queue, now);
-        let Some(entity) = queue.find(owner).cloned() else { return reschedule };
-        let lag = self.delayed_lag(queue, &entity);
+        let Some(entity) = queue.find(task) else { return reschedule };
+        let lag = self.delayed_lag(queue, entity);
         let average = queue.average();
-        let Some(mut entity) = queue.take(owner) else { return reschedule };
+        let Some(mut entity) = queue.take(task) else { return reschedule };
         entity.delayed = false;
         let moves = match self.delayed_lag {
             DelayedLag::Current => self.delay_zero && average > entity.vruntime,
@@ -211,7 +208,7 @@ impl Eevdf {
     }
 
     /// The lag with which a delayed entity wakes up or leaves.
-    fn delayed_lag(&self, queue: &mut Queue, entity: &Entity) -> i64 {
+    fn delayed_lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let current = self.lag(queue, entity);
         let lag = match self.delayed_lag {
             DelayedLag::Current => current,
@@ -224,9 +221,9 @@ impl Eevdf {
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
-        woken: Owner,
+        woken: usize,
         check: WakeupCheck,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Asleep,
     ) -> bool {
         if !self.wakeup_preemption || check.is_batch {
             return false;
@@ -254,7 +251,7 @@ impl Eevdf {
     }
 
     /// Whether a task with a shorter slice overrides the running one's protection.
-    fn is_shorter(&self, queue: &Queue, woken: Owner) -> bool {
+    fn is_shorter(&self, queue: &Queue, woken: usize) -> bool {
         let (Some(current), Some(entity)) = (&queue.current, queue.find(woken)) else {
             return false;
         };
@@ -297,17 +294,16 @@ impl Eevdf {
         &self,
         queue: &mut Queue,
         protects: bool,
-        asleep: &mut Vec<Entity>,
-    ) -> Option<Owner> {
+        asleep: &mut Asleep,
+    ) -> Option<usize> {
         loop {
-            let owner = self.earliest(queue, protects)?;
-            let entity = queue.find(owner)?;
+            let task = self.earliest(queue, protects)?;
+            let entity = queue.find(task)?;
             if !entity.delayed {
-                return Some(owner);
+                return Some(task);
             }
-            let entity = entity.clone();
-            let lag = self.delayed_lag(queue, &entity);
-            let mut entity = queue.take(owner)?;
+            let lag = self.delayed_lag(queue, entity);
+            let mut entity = queue.take(task)?;
             entity.delayed = false;
             entity.lag = lag;
             asleep.push(entity);
@@ -315,23 +311,22 @@ impl Eevdf {
     }
 
     /// The eligible entity with the earliest deadline (`pick_eevdf`).
-    fn earliest(&self, queue: &Queue, protects: bool) -> Option<Owner> {
+    fn earliest(&self, queue: &Queue, protects: bool) -> Option<usize> {
         let sum = queue.sum();
         if queue.len() == 1 {
-            return queue.entities().next().map(|entity| entity.owner);
+            return queue.entities().next().map(|entity| entity.task);
         }
         let current =
-            queue.current.as_ref().filter(|entity| sum.is_eligible(entity.vruntime));
+            queue.current.as_deref().filter(|entity| sum.is_eligible(entity.vruntime));
         if let Some(current) = current.filter(|_| protects && self.is_protected(queue)) {
-            return Some(current.owner);
+            return Some(current.task);
         }
-        let eligible = queue.waiting().iter().filter(|e| sum.is_eligible(e.vruntime));
-        let best = eligible.min_by_key(|entity| (entity.deadline, entity.order));
+        let best = queue.waiting().find(|entity| sum.is_eligible(entity.vruntime));
         match (best, current) {
             (Some(best), Some(current)) if current.deadline < best.deadline => {
-                Some(current.owner)
+                Some(current.task)
             }
-            (best, current) => best.or(current).map(|entity| entity.owner),
+            (best, current) => best.or(current).map(|entity| entity.task),
         }
     }
 

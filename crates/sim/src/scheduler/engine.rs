@@ -14,14 +14,17 @@ use crate::scheduler::cpu::CpuState;
 use crate::scheduler::fair::{Arrival, Fair};
 use crate::scheduler::machine::Machine;
 use crate::scheduler::observer::Observer;
-use crate::scheduler::queue::{Entity, Owner};
+use crate::scheduler::queue::Asleep;
 use crate::scheduler::rules::Rules;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
+use crate::scheduler::weight::signed;
 use crate::scheduler::{Error, Kind, placement};
 
 /// More are not useful, and slow.
 const CPUS_MAX: u32 = 1024;
+/// Tasks have run for up to that time before they begin their work.
+const START_UP: u64 = 250_000;
 /// The slice of `SCHED_RR` (`RR_TIMESLICE`).
 const ROUND_ROBIN: u64 = 100_000_000;
 
@@ -39,13 +42,13 @@ pub struct Engine<O> {
     now: u64,
     random: SplitMix64,
     pub(crate) observer: O,
-    /// Entities that were found to sleep; kept to avoid allocations.
-    pub(crate) asleep: Vec<Entity>,
+    /// Entities that were found to sleep; it is reused, to avoid allocations.
+    pub(crate) asleep: Asleep,
     events: u64,
 }
 
 impl<O: Observer> Engine<O> {
-    /// Tasks that all begin at once on idle CPUs, as if they woke up.
+    /// Tasks that are all started at once, on idle CPUs.
     ///
     /// # Errors
     /// `Kind::Load` if there is no CPU, no tick, or a task that may not use any CPU.
@@ -58,14 +61,15 @@ impl<O: Observer> Engine<O> {
     ) -> Result<Self, Error> {
         check(machine, &tasks)?;
         let period = machine.hz.period().get();
+        let fair = rules.fair(machine.cpus, period);
         let mut engine = Self {
-            fair: rules.fair(machine.cpus, period),
+            fair,
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
             keeps_clock: rules.keeps_clock(),
             machine: machine.clone(),
             period,
-            cpus: vec![CpuState::default(); machine.cpus as usize],
+            cpus: vec![CpuState::new(fair.key()); machine.cpus as usize],
             tasks: Vec::with_capacity(tasks.len()),
             now: 0,
             random: SplitMix64::seed_from_u64(seed),
@@ -91,7 +95,7 @@ impl<O: Observer> Engine<O> {
         Nanos::from_nanos(self.now)
     }
 
-    /// The number of interrupts and system calls so far.
+    /// The number of expired timers and system calls so far.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -118,11 +122,25 @@ impl<O: Observer> Engine<O> {
         self.now = self.now.max(end.get());
     }
 
-    /// Runs until each of the first tasks has run.
-    pub fn run_until_all_ran(&mut self, tasks: usize) {
-        for place in 0..tasks.min(self.tasks.len()) {
-            while self.time(place).cpu_ns.is_zero() && self.step(u64::MAX) {}
-        }
+    /// Whether each of the first tasks has run.
+    pub fn have_run(&self, tasks: usize) -> bool {
+        (0..tasks.min(self.tasks.len())).all(|place| !self.time(place).cpu_ns.is_zero())
+    }
+
+    /// A real-time task runs on a CPU now, for no time: it preempts what runs, which is queued again.
+    pub fn preempt(&mut self, cpu: usize) {
+        let now = self.now;
+        let Some(state) = self.cpus.get_mut(cpu) else { return };
+        let (Some(place), true) = (state.current, state.fair.current.is_some()) else {
+            return;
+        };
+        let involuntary = self.tasks[place].time.involuntary + 1;
+        self.leave_user(cpu, now);
+        let state = &mut self.cpus[cpu];
+        self.fair.account(&mut state.fair, now);
+        state.fair.put_current();
+        self.schedule(cpu, now, false);
+        self.tasks[place].time.involuntary = involuntary;
     }
 
     /// Runs until each of the first tasks has been in user mode again, and reads its time then: as
@@ -155,10 +173,10 @@ impl<O: Observer> Engine<O> {
         let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
         let Some((at, cpu)) = next.filter(|(at, _)| *at < end) else { return false };
         self.now = self.now.max(at);
-        self.events += 1;
         if self.cpus[cpu].timers.next() <= at {
             self.interrupt(cpu, at);
         } else {
+            self.events += 1;
             self.call(cpu, at);
         }
         true
@@ -172,8 +190,8 @@ impl<O: Observer> Engine<O> {
     fn time(&self, place: usize) -> TaskTime {
         let task = &self.tasks[place];
         let cpu = &self.cpus[task.cpu];
-        let queued = cpu.fair.find(Owner::Task(place));
-        let entity = queued.or(task.entity.as_ref());
+        let queued = cpu.fair.find(place);
+        let entity = queued.or(task.entity.as_deref());
         let is_current = cpu.current == Some(place);
         let fair = entity.map_or(0, |entity| entity.sum_exec);
         let since = match task.spec.policy.priority() {
@@ -204,8 +222,9 @@ impl<O: Observer> Engine<O> {
         self.tasks.push(task);
         if let Some(priority) = priority {
             self.cpus[cpu].realtime.push(priority, place);
-        } else if let Some(entity) = entity {
-            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Woken, 0);
+        } else if let Some(mut entity) = entity {
+            entity.lag = -signed(self.random.next_u64() % START_UP);
+            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::New, 0);
         }
     }
 
@@ -267,12 +286,16 @@ impl<O: Observer> Engine<O> {
 
     /// Runs an expired timer; returns the time after it.
     fn run(&mut self, cpu: usize, timer: Timer, clock: u64) -> u64 {
-        let costs = self.machine.costs;
+        self.events += 1;
+        let costs = &self.machine.costs;
         match timer.action {
             Action::Wake(task) => {
                 let [before, after] = costs.wakeup_ns.map(Nanos::get);
+                let request = self.cpus[cpu].request;
+                let checks = request.is_none_or(|request| request.is_lazy);
+                let unchecked = if checks { 0 } else { costs.check_ns.get() };
                 self.wake(cpu, task, clock + before);
-                clock + before + after
+                clock + before + after.saturating_sub(unchecked)
             }
             Action::Tick => {
                 let [before, after] = costs.tick_ns.map(Nanos::get);

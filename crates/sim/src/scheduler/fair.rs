@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::scheduler::cfs::Cfs;
 use crate::scheduler::eevdf::Eevdf;
-use crate::scheduler::queue::{Entity, Owner, Queue};
+use crate::scheduler::queue::{Asleep, Entity, Key, Queue};
 
 /// How an entity comes to a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,14 @@ pub(crate) enum Fair {
 }
 
 impl Fair {
+    /// What queues are sorted by.
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            Self::Cfs(_) => Key::Vruntime,
+            Self::Eevdf(_) => Key::Deadline,
+        }
+    }
+
     /// Accounts the running entity's time until now; returns whether to reschedule.
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
         match self {
@@ -42,7 +50,7 @@ impl Fair {
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        entity: Entity,
+        entity: Box<Entity>,
         arrival: Arrival,
         now: u64,
     ) -> bool {
@@ -55,15 +63,15 @@ impl Fair {
     }
 
     /// One that sleeps but is still queued wakes up; returns whether to reschedule.
-    pub(crate) fn requeue(&self, queue: &mut Queue, owner: Owner, now: u64) -> bool {
+    pub(crate) fn requeue(&self, queue: &mut Queue, task: usize, now: u64) -> bool {
         match self {
             Self::Cfs(_) => false,
-            Self::Eevdf(eevdf) => eevdf.requeue(queue, owner, now),
+            Self::Eevdf(eevdf) => eevdf.requeue(queue, task, now),
         }
     }
 
     /// The running entity sleeps; `None`: it stays queued until it is eligible.
-    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Entity> {
+    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Box<Entity>> {
         self.account(queue, now);
         match self {
             Self::Cfs(cfs) => cfs.sleep(queue),
@@ -100,13 +108,13 @@ impl Fair {
     pub(crate) fn leave(
         &self,
         queue: &mut Queue,
-        owner: Owner,
+        task: usize,
         now: u64,
-    ) -> Option<Entity> {
+    ) -> Option<Box<Entity>> {
         self.account(queue, now);
         match self {
-            Self::Cfs(_) => Cfs::leave(queue, owner),
-            Self::Eevdf(eevdf) => eevdf.leave(queue, owner),
+            Self::Cfs(_) => Cfs::leave(queue, task),
+            Self::Eevdf(eevdf) => eevdf.leave(queue, task),
         }
     }
 
@@ -124,9 +132,9 @@ impl Fair {
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
-        woken: Owner,
+        woken: usize,
         check: WakeupCheck,
-        asleep: &mut Vec<Entity>,
+        asleep: &mut Asleep,
     ) -> bool {
         match self {
             Self::Cfs(cfs) => cfs.preempts(queue, woken, check),
@@ -138,11 +146,7 @@ impl Fair {
 
     /// Which entity runs next; `None`: the queue is empty. Those that only waited to sleep are moved
     /// to `asleep`. The queue is accounted.
-    pub(crate) fn pick(
-        &self,
-        queue: &mut Queue,
-        asleep: &mut Vec<Entity>,
-    ) -> Option<Owner> {
+    pub(crate) fn pick(&self, queue: &mut Queue, asleep: &mut Asleep) -> Option<usize> {
         match self {
             Self::Cfs(cfs) => cfs.pick(queue),
             Self::Eevdf(eevdf) => eevdf.pick(queue, true, asleep),
@@ -150,15 +154,15 @@ impl Fair {
     }
 
     /// Lets the picked one run from `now` on, instead of the running one.
-    pub(crate) fn set_next(&self, queue: &mut Queue, owner: Owner, now: u64) {
-        if queue.is_current(owner) {
+    pub(crate) fn set_next(&self, queue: &mut Queue, task: usize, now: u64) {
+        if queue.is_current(task) {
             if let (Self::Cfs(cfs), Some(current)) = (self, &mut queue.current) {
                 cfs.renew_picked(current);
             }
             return;
         }
         queue.put_current();
-        queue.set_current(owner, now);
+        queue.set_current(task, now);
         if let Self::Eevdf(eevdf) = self {
             eevdf.protect(queue);
         }

@@ -77,6 +77,9 @@ pub struct Costs {
     pub tick_ns: [Nanos; 2],
     /// A wake-up: the same.
     pub wakeup_ns: [Nanos; 2],
+    /// The part of a wake-up that checks whether it preempts, which is left out if a reschedule is
+    /// requested already.
+    pub check_ns: Nanos,
     /// From the last handler to user mode, without a reschedule.
     pub to_user_ns: Nanos,
     /// From the last handler to the reading of the clock in `schedule()`.
@@ -112,6 +115,7 @@ impl Costs {
             interrupt_ns: at(ns, 0),
             tick_ns: [at(ns, 1), at(ns, 2)],
             wakeup_ns: [at(ns, 3), at(ns, 4)],
+            check_ns: Nanos::ZERO,
             to_user_ns: at(ns, 5),
             to_schedule_ns: at(ns, 6),
             switch_ns: at(ns, 7),
@@ -141,10 +145,15 @@ impl Costs {
             "6.6" | "6.12" => Self::of([
                 384, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 2812, 514, 1002, 0, 400,
             ]),
-            "6.18" => Self::of([
-                411, 1159, 1280, 212, 2047, 173, 302, 2877, 3013, 3109, 536, 920, 0, 400,
-            ]),
+            "6.18" => Self {
+                check_ns: Nanos::from_nanos(1000),
+                ..Self::of([
+                    411, 1159, 1280, 212, 2047, 173, 302, 2877, 3013, 3109, 536, 920, 0,
+                    400,
+                ])
+            },
             _ => Self {
+                check_ns: Nanos::from_nanos(1000),
                 slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
                 ..Self::of([
                     433, 1138, 1088, 205, 2092, 256, 352, 3280, 3043, 3273, 590, 949,

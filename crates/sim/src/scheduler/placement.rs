@@ -10,7 +10,6 @@ use crate::scheduler::cpu::CpuState;
 use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::Arrival;
 use crate::scheduler::observer::Observer;
-use crate::scheduler::queue::Owner;
 use crate::scheduler::task::Task;
 
 /// A busy CPU tries to balance once in that many ticks for each CPU.
@@ -25,6 +24,9 @@ pub(crate) fn of_new(cpus: &[CpuState], allowed: &CpuSet) -> usize {
 /// The CPU on which a task wakes up: that on which it slept if this is idle, then an idle one, then
 /// that on which it slept.
 pub(crate) fn of_woken(cpus: &[CpuState], task: &Task, waker: usize) -> usize {
+    if cpus.len() == 1 {
+        return 0;
+    }
     let is_idle = |cpu: &usize| cpus[*cpu].len() == 0;
     let may = |cpu: &usize| allows(&task.spec.cpus, *cpu);
     let mut near = [task.cpu, waker].into_iter().filter(may);
@@ -57,23 +59,16 @@ impl<O: Observer> Engine<O> {
         let Some(busiest) = busiest.filter(|other| len(*other) > len(cpu) + 1) else {
             return false;
         };
-        let may = |owner: Owner| match owner {
-            Owner::Task(task) => allows(&self.tasks[task].spec.cpus, cpu),
-            Owner::Group(_) => false,
-        };
-        let waiting = self.cpus[busiest].fair.waiting().iter();
-        let movable = waiting.filter(|entity| !entity.delayed && may(entity.owner));
-        // The one that was queued last: its cache is the coldest to lose.
-        let Some(owner) = movable.max_by_key(|one| one.order).map(|one| one.owner) else {
-            return false;
-        };
-        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, owner, now)
+        let may = |task: usize| allows(&self.tasks[task].spec.cpus, cpu);
+        let waiting = self.cpus[busiest].fair.waiting();
+        // The last one would wait for the longest time.
+        let last = waiting.filter(|entity| !entity.delayed && may(entity.task)).last();
+        let Some(task) = last.map(|entity| entity.task) else { return false };
+        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, task, now)
         else {
             return false;
         };
-        if let Owner::Task(task) = owner {
-            self.tasks[task].cpu = cpu;
-        }
+        self.tasks[task].cpu = cpu;
         self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Moved, now);
         true
     }

@@ -1,25 +1,17 @@
-//! A run queue of the fair class, and the entities in it: tasks, and groups of tasks.
+//! A run queue of the fair class, and the tasks in it.
 //!
 //! Like `struct cfs_rq` and `struct sched_entity` of the kernel (`kernel/sched/sched.h`): the running
-//! entity is apart from the waiting ones. A queue finds the first of its entities by looking at all
-//! of them: for tens of tasks that is faster than a tree, and it is the same choice, as entities with
-//! equal keys are ordered by the time at which they were queued.
+//! entity is apart from the waiting ones. These are a sorted list where the kernel has a tree: for tens
+//! of tasks it is faster, and the order is the same, also of equals, which are in the order in which they
+//! were queued.
 
 use crate::scheduler::weight::signed;
 
-/// What an entity stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A task, by its place among all tasks.
-    Task(usize),
-    /// A group, by its number.
-    Group(usize),
-}
-
-/// A task or a group, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
+/// A task, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entity {
-    pub(crate) owner: Owner,
+    /// Its place among all tasks.
+    pub(crate) task: usize,
     pub(crate) weight: u64,
     pub(crate) vruntime: i64,
     /// All time that it ran.
@@ -37,14 +29,16 @@ pub(crate) struct Entity {
     pub(crate) protected: i64,
     /// EEVDF: it sleeps, but stays queued until it is eligible.
     pub(crate) delayed: bool,
-    /// The order among equals.
-    pub(crate) order: u64,
 }
 
+/// Entities that a queue found to sleep, on their way back to their tasks.
+#[allow(clippy::vec_box, reason = "they move from box to box")]
+pub(crate) type Asleep = Vec<Box<Entity>>;
+
 impl Entity {
-    pub(crate) fn new(owner: Owner, weight: u64) -> Self {
+    pub(crate) fn new(task: usize, weight: u64) -> Self {
         Self {
-            owner,
+            task,
             weight,
             vruntime: 0,
             sum_exec: 0,
@@ -54,18 +48,44 @@ impl Entity {
             lag: 0,
             protected: i64::MIN,
             delayed: false,
-            order: 0,
         }
     }
 }
 
-/// The entities of one level on one CPU.
-#[derive(Debug, Clone, Default)]
+/// What the waiting entities are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// CFS.
+    Vruntime,
+    /// EEVDF.
+    Deadline,
+}
+
+/// An entity that waits; what it is found by is beside it, and not behind its pointer.
+#[derive(Debug, Clone)]
+struct Waiting {
+    key: i64,
+    task: usize,
+    entity: Box<Entity>,
+}
+
+impl Key {
+    fn of(self, entity: &Entity) -> i64 {
+        match self {
+            Self::Vruntime => entity.vruntime,
+            Self::Deadline => entity.deadline,
+        }
+    }
+}
+
+/// The ordinary tasks of one CPU.
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
-    /// Those that wait, in no order.
-    waiting: Vec<Entity>,
+    key: Key,
+    /// Those that wait; the first one is the last.
+    waiting: Vec<Waiting>,
     /// The one that runs.
-    pub(crate) current: Option<Entity>,
+    pub(crate) current: Option<Box<Entity>>,
     /// CFS: the virtual time that all have reached; it never decreases.
     pub(crate) min_vruntime: i64,
     /// CFS: the entities to prefer at the next choice.
@@ -73,26 +93,28 @@ pub(crate) struct Queue {
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
     waiting_sum: WeightedSum,
-    orders: u64,
 }
 
 /// The entities to prefer at the next choice.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Buddies {
     /// The one that was woken last.
-    pub(crate) next: Option<Owner>,
+    pub(crate) next: Option<usize>,
     /// The one that was preempted last.
-    pub(crate) last: Option<Owner>,
+    pub(crate) last: Option<usize>,
 }
 
 impl Buddies {
-    pub(crate) fn clear(&mut self, owner: Owner) {
-        self.next = self.next.filter(|next| *next != owner);
-        self.last = self.last.filter(|last| *last != owner);
+    pub(crate) fn clear(&mut self, task: usize) {
+        self.next = self.next.filter(|next| *next != task);
+        self.last = self.last.filter(|last| *last != task);
     }
 }
 
-/// The sum of weighted virtual times, relative to `zero`, which is kept near to them.
+/// Weighted virtual times further than that from zero could exceed 64 bits.
+const FAR: u64 = 1 << 40;
+
+/// The sum of weighted virtual times, relative to `zero`, which is near to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WeightedSum {
     zero: i64,
@@ -102,6 +124,9 @@ pub(crate) struct WeightedSum {
 
 impl WeightedSum {
     fn add(&mut self, entity: &Entity) {
+        if entity.vruntime.abs_diff(self.zero) > FAR {
+            self.move_zero(entity.vruntime);
+        }
         self.sum += self.weighted(entity);
         self.weight += entity.weight;
     }
@@ -134,13 +159,21 @@ impl WeightedSum {
 }
 
 impl Queue {
+    pub(crate) fn new(key: Key) -> Self {
+        Self {
+            key,
+            waiting: Vec::new(),
+            current: None,
+            min_vruntime: 0,
+            buddies: Buddies::default(),
+            accounted_until: 0,
+            waiting_sum: WeightedSum::default(),
+        }
+    }
+
     /// The number of entities, the running one included.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.current.is_some())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The weight of all.
@@ -148,13 +181,19 @@ impl Queue {
         self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)
     }
 
-    pub(crate) fn waiting(&self) -> &[Entity] {
-        &self.waiting
+    /// Those that wait, in their order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Entity> {
+        self.waiting.iter().rev().map(|waiting| waiting.entity.as_ref())
+    }
+
+    /// The first one that waits.
+    pub(crate) fn first(&self) -> Option<&Entity> {
+        self.waiting.last().map(|waiting| waiting.entity.as_ref())
     }
 
     /// All entities.
     pub(crate) fn entities(&self) -> impl Iterator<Item = &Entity> {
-        self.current.iter().chain(&self.waiting)
+        self.current.iter().map(Box::as_ref).chain(self.waiting())
     }
 
     /// The sum of all virtual times.
@@ -167,10 +206,8 @@ impl Queue {
     }
 
     /// The average virtual time: V of EEVDF.
-    pub(crate) fn average(&mut self) -> i64 {
-        let average = self.sum().average().unwrap_or(self.waiting_sum.zero);
-        self.waiting_sum.move_zero(average);
-        average
+    pub(crate) fn average(&self) -> i64 {
+        self.sum().average().unwrap_or(self.waiting_sum.zero)
     }
 
     /// The average of all but one.
@@ -181,11 +218,11 @@ impl Queue {
     }
 
     /// Adds an entity to those that wait, behind its equals.
-    pub(crate) fn push(&mut self, mut entity: Entity) {
-        self.orders += 1;
-        entity.order = self.orders;
+    pub(crate) fn push(&mut self, entity: Box<Entity>) {
         self.waiting_sum.add(&entity);
-        self.waiting.push(entity);
+        let key = self.key.of(&entity);
+        let place = self.waiting.partition_point(|other| other.key > key);
+        self.waiting.insert(place, Waiting { key, task: entity.task, entity });
     }
 
     /// Lets the running one wait, behind its equals.
@@ -196,34 +233,31 @@ impl Queue {
     }
 
     /// Takes an entity out that waits.
-    pub(crate) fn take(&mut self, owner: Owner) -> Option<Entity> {
-        let place = self.waiting.iter().position(|entity| entity.owner == owner)?;
-        let entity = self.waiting.swap_remove(place);
+    pub(crate) fn take(&mut self, task: usize) -> Option<Box<Entity>> {
+        let place = self.waiting.iter().rposition(|one| one.task == task)?;
+        let Waiting { entity, .. } = self.waiting.remove(place);
         self.waiting_sum.remove(&entity);
         Some(entity)
     }
 
     /// Lets one that waits run from `now` on; there is no running one.
-    pub(crate) fn set_current(&mut self, owner: Owner, now: u64) {
-        let Some(mut entity) = self.take(owner) else { return };
+    pub(crate) fn set_current(&mut self, task: usize, now: u64) {
+        let Some(mut entity) = self.take(task) else { return };
         entity.sum_exec_picked = entity.sum_exec;
-        self.buddies.clear(owner);
+        self.buddies.clear(task);
         self.current = Some(entity);
         self.accounted_until = now;
     }
 
     /// One of them.
-    pub(crate) fn find(&self, owner: Owner) -> Option<&Entity> {
-        self.entities().find(|entity| entity.owner == owner)
+    pub(crate) fn find(&self, task: usize) -> Option<&Entity> {
+        let current = self.current.as_deref().filter(|entity| entity.task == task);
+        let waiting = || self.waiting.iter().rfind(|waiting| waiting.task == task);
+        current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
     }
 
-    pub(crate) fn is_current(&self, owner: Owner) -> bool {
-        self.current.as_ref().is_some_and(|entity| entity.owner == owner)
-    }
-
-    /// The waiting entity with the least key, of equal ones the one that was queued first.
-    pub(crate) fn first_by(&self, key: impl Fn(&Entity) -> i64) -> Option<&Entity> {
-        self.waiting.iter().min_by_key(|entity| (key(entity), entity.order))
+    pub(crate) fn is_current(&self, task: usize) -> bool {
+        self.current.as_ref().is_some_and(|entity| entity.task == task)
     }
 
     /// Accounts the running one's time until now; returns how much that is.

@@ -152,6 +152,11 @@ impl Rules {
         self.features.iter().map(|(name, _)| *name).chain(tunables).collect()
     }
 
+    /// The features that are on.
+    pub fn enabled_features(&self) -> Vec<&'static str> {
+        self.features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect()
+    }
+
     fn has(&self, name: &str) -> bool {
         self.features.iter().any(|(own, on)| *own == name && *on)
     }

@@ -7,13 +7,12 @@ use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::{Arrival, WakeupCheck};
 use crate::scheduler::observer::{Observer, Ran, Woken};
 use crate::scheduler::placement;
-use crate::scheduler::queue::Owner;
 use crate::scheduler::task::{Policy, State, Work};
 use crate::scheduler::timers::{Action, Timer};
 
 /// The least time that the timer of a slice is set to (`hrtick_start`).
 const SLICE_TIMER_MIN: u64 = 10_000;
-/// A set timer of a slice is kept if it is that near to the new time (`hrtick_needs_rearm`).
+/// A set timer of a slice is not set again if it is that near to the new time (`hrtick_needs_rearm`).
 const SLICE_TIMER_NEAR: u64 = 5_000;
 
 impl<O: Observer> Engine<O> {
@@ -94,8 +93,8 @@ impl<O: Observer> Engine<O> {
         let task = &mut self.tasks[place];
         task.state = State::Sleeping;
         task.returns = true;
-        let costs = self.machine.costs;
-        self.schedule(cpu, now + costs.sleep_to_schedule_ns.get(), true);
+        let begin = now + self.machine.costs.sleep_to_schedule_ns.get();
+        self.schedule(cpu, begin, true);
     }
 
     /// The queue's clock is read again, and is what a reschedule uses that was requested before.
@@ -110,7 +109,6 @@ impl<O: Observer> Engine<O> {
         let task = &mut self.tasks[place];
         task.state = State::Runnable;
         let (policy, from) = (task.spec.policy, task.cpu);
-        let owner = Owner::Task(place);
         let is_queued = task.entity.is_none() && policy.priority().is_none();
         let target = match is_queued {
             true => from,
@@ -132,12 +130,12 @@ impl<O: Observer> Engine<O> {
             if self.fair.enqueue(queue, entity, arrival, now) {
                 self.cpus[target].request(false, self.is_lazy);
             }
-            self.check_preemption(target, owner, now);
+            self.check_preemption(target, place, now);
         } else {
-            if self.fair.requeue(&mut self.cpus[target].fair, owner, now) {
+            if self.fair.requeue(&mut self.cpus[target].fair, place, now) {
                 self.cpus[target].request(false, self.is_lazy);
             }
-            self.check_preemption(target, owner, now);
+            self.check_preemption(target, place, now);
         }
         let state = &mut self.cpus[target];
         let request =
@@ -160,8 +158,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Whether a task that woke up preempts what runs (`wakeup_preempt`).
-    fn check_preemption(&mut self, cpu: usize, woken: Owner, now: u64) {
-        let Owner::Task(place) = woken else { return };
+    fn check_preemption(&mut self, cpu: usize, woken: usize, now: u64) {
         let state = &mut self.cpus[cpu];
         let running = state.current.filter(|_| state.fair.current.is_some());
         let mut preempts = state.current.is_none();
@@ -172,7 +169,7 @@ impl<O: Observer> Engine<O> {
             let check = WakeupCheck {
                 now,
                 requested: state.request.is_some_and(|request| !request.is_lazy),
-                is_batch: matches!(self.tasks[place].spec.policy, Policy::Batch(_)),
+                is_batch: matches!(self.tasks[woken].spec.policy, Policy::Batch(_)),
             };
             preempts =
                 self.fair.preempts(&mut state.fair, woken, check, &mut self.asleep);
@@ -185,7 +182,7 @@ impl<O: Observer> Engine<O> {
             self.observer.woken(Woken {
                 cpu,
                 at_ns: Nanos::from_nanos(now),
-                task: place,
+                task: woken,
                 running,
                 ahead_ns,
                 ahead_of_average_ns,
@@ -195,7 +192,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// How far an entity is before the running one, and before the average of the others.
-    fn view(&self, cpu: usize, woken: Owner) -> (i64, i64) {
+    fn view(&self, cpu: usize, woken: usize) -> (i64, i64) {
         let queue = &self.cpus[cpu].fair;
         let Some(entity) = queue.find(woken) else { return (0, 0) };
         let running = queue.current.as_ref().map_or(entity.vruntime, |one| one.vruntime);
@@ -206,9 +203,8 @@ impl<O: Observer> Engine<O> {
     /// Gives the entities that were found to sleep back to their tasks.
     fn keep_asleep(&mut self) {
         while let Some(entity) = self.asleep.pop() {
-            if let Owner::Task(task) = entity.owner {
-                self.tasks[task].entity = Some(entity);
-            }
+            let task = entity.task;
+            self.tasks[task].entity = Some(entity);
         }
     }
 
@@ -224,14 +220,15 @@ impl<O: Observer> Engine<O> {
             next = self.choose(cpu, now);
         }
         let request = self.cpus[cpu].request.take();
-        let costs = self.machine.costs;
         if next == previous && !sleeps {
-            self.cpus[cpu].user_since = begin + costs.to_user_ns.get();
+            self.cpus[cpu].user_since = begin + self.machine.costs.to_user_ns.get();
             return;
         }
         let by_tick = request.is_some_and(|request| request.by_tick);
         self.switch(cpu, now, next, reason(sleeps, by_tick));
         let returns = next.is_some_and(|next| self.tasks[next].returns);
+        let costs = &self.machine.costs;
+        let timer_ns = costs.slice_timer_ns.get();
         let switched = begin
             + match (sleeps, returns) {
                 (true, _) => costs.switch_from_sleep_ns.get(),
@@ -239,7 +236,7 @@ impl<O: Observer> Engine<O> {
                 (false, false) => costs.switch_ns.get(),
             };
         self.cpus[cpu].user_since = switched;
-        self.start_slice_timer(cpu, switched - costs.slice_timer_ns.get(), true);
+        self.start_slice_timer(cpu, switched - timer_ns, true);
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
@@ -270,14 +267,11 @@ impl<O: Observer> Engine<O> {
             return Some(place);
         }
         let picked = self.fair.pick(&mut state.fair, &mut self.asleep);
-        if let Some(owner) = picked {
-            self.fair.set_next(&mut state.fair, owner, now);
+        if let Some(task) = picked {
+            self.fair.set_next(&mut state.fair, task, now);
         }
         self.keep_asleep();
-        picked.and_then(|owner| match owner {
-            Owner::Task(place) => Some(place),
-            Owner::Group(_) => None,
-        })
+        picked
     }
 
     /// Switches to a task, and counts the end of the other one's stretch.
@@ -326,7 +320,7 @@ impl<O: Observer> Engine<O> {
 
     /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
     /// only if it is not set.
-    fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
+    pub(crate) fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
         if !self.has_slice_timer {
             return;
         }

@@ -4,7 +4,7 @@ use units::{CpuSet, Nanos};
 
 use recording::TaskTime;
 
-use crate::scheduler::queue::{Entity, Owner};
+use crate::scheduler::queue::Entity;
 use crate::scheduler::weight;
 
 /// A task.
@@ -91,7 +91,7 @@ pub(crate) struct Task {
     /// The CPU that it runs on, or ran on last.
     pub(crate) cpu: usize,
     /// Its entity while it is in no queue.
-    pub(crate) entity: Option<Entity>,
+    pub(crate) entity: Option<Box<Entity>>,
     /// Real-time: all time that it ran.
     pub(crate) realtime_exec: u64,
     /// When it will make its next system call, if it runs until then: wall-clock time for a sleeper,
@@ -106,8 +106,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(place: usize, spec: TaskSpec, cpu: usize) -> Self {
-        let mut entity =
-            Entity::new(Owner::Task(place), weight::of_nice(spec.policy.nice()));
+        let mut entity = Entity::new(place, weight::of_nice(spec.policy.nice()));
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
             Work::Spin => u64::MAX,
@@ -118,7 +117,7 @@ impl Task {
             spec,
             state: State::Runnable,
             cpu,
-            entity: Some(entity),
+            entity: Some(Box::new(entity)),
             realtime_exec: 0,
             until,
             returns: false,

@@ -1,0 +1,383 @@
+//! The rules of schedulers, by cases that are counted by hand or published, and by properties that hold
+//! for any load.
+
+#![allow(clippy::unwrap_used, reason = "the functions of tests fail as tests do")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use recording::{End, TaskTime};
+use sim::scheduler::{
+    Costs, Engine, Ignore, Machine, NAMES, Observer, Policy, Ran, Rules, Steal, TaskSpec,
+    Woken, Work,
+};
+use units::{Cpu, CpuSet, Hz, Nanos};
+
+const fn ms(count: u64) -> Nanos {
+    Nanos::from_millis(count)
+}
+
+const fn us(count: u64) -> Nanos {
+    Nanos::from_micros(count)
+}
+
+/// A task on these CPUs.
+fn task(work: Work, nice: i8, cpus: u32) -> TaskSpec {
+    let cpus = (0..cpus).map(Cpu::new).collect::<CpuSet>();
+    TaskSpec { work, policy: Policy::Other(nice), cpus, slice_ns: None }
+}
+
+fn spinners(count: usize) -> Vec<TaskSpec> {
+    vec![task(Work::Spin, 0, 1); count]
+}
+
+fn sleeper(sleep_ns: Nanos, burst_ns: Nanos) -> TaskSpec {
+    task(Work::Sleep { sleep_ns, burst_ns }, 0, 1)
+}
+
+fn rules(name: &str, settings: &[(&str, &str)]) -> Rules {
+    let mut rules = Rules::named(name).unwrap();
+    for (name, value) in settings {
+        rules.set(name, value).unwrap();
+    }
+    rules
+}
+
+/// The time of each task after the first second, during four seconds.
+fn measure(rules: &Rules, machine: &Machine, tasks: Vec<TaskSpec>) -> Vec<TaskTime> {
+    let mut engine = Engine::new(rules, machine, tasks, 1, Ignore).unwrap();
+    engine.run_until(ms(1_000));
+    let before = engine.times();
+    engine.run_until(ms(5_000));
+    let times = engine.times().into_iter().zip(before);
+    let time = |(after, before): (TaskTime, TaskTime)| TaskTime {
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        involuntary: after.involuntary - before.involuntary,
+        voluntary: after.voluntary - before.voluntary,
+        passes: after.passes - before.passes,
+    };
+    times.map(time).collect()
+}
+
+/// The mean slice of the first tasks, in microseconds.
+fn mean_us(times: &[TaskTime], count: usize) -> u64 {
+    let cpu: u64 = times[..count].iter().map(|time| time.cpu_ns.get()).sum();
+    let switches: u64 = times[..count].iter().map(|time| time.involuntary).sum();
+    cpu / switches.max(1) / 1_000
+}
+
+fn one_cpu(hz: u32) -> Machine {
+    Machine::new(1, Hz::new(hz))
+}
+
+/// Check the slices of spinners alone, which only ticks can end: a period of 40 ms by eight is 5 ms, but
+/// not less than 4 on two CPUs' settings; the test is "longer than", at the next tick of 4 ms.
+#[test]
+fn ticks_end_slices() {
+    let mean = |name, count| {
+        mean_us(&measure(&rules(name, &[]), &one_cpu(250), spinners(count)), count)
+    };
+    // 20 ms by two; 10 ms are over at the third tick.
+    assert!(mean("2.6.29", 2).abs_diff(12_000) < 20);
+    // 5 ms by two are 2.5 ms: over at the first tick.
+    assert_eq!(mean("2.6.32", 2), 4_000);
+    // 6 ms by two are 3 ms: over at the first tick; 0.75 ms of eight, too.
+    assert_eq!([mean("5.10", 2), mean("6.1", 8)], [4_000, 4_000]);
+    assert_eq!([mean("6.6", 2), mean("6.12", 8), mean("6.18", 3)], [4_000; 3]);
+    // A timer ends them.
+    assert_eq!(mean("7.2", 8), 700);
+}
+
+/// Check the anomaly of commit 2ae891b8269: at HZ=1000 with eight CPUs, a base slice of 3.0 ms lasts four
+/// ticks, as the third one comes a little too early; 2.8 ms last three.
+#[test]
+fn three_ticks_or_four() {
+    let machine = Machine { tick_jitter_ns: us(2), ..one_cpu(1000) };
+    let mean = |base| {
+        let rules = rules("6.12", &[("base_slice_ns", base)]);
+        mean_us(&measure(&rules, &machine, spinners(2)), 2)
+    };
+    let (three, less) = (mean("3000000"), mean("2800000"));
+    assert!((3_400..=4_000).contains(&three), "{three}");
+    assert!((2_995..=3_050).contains(&less), "{less}");
+}
+
+/// Check that CPU time is divided by weight: nice 5 has 335 of 1359 parts beside nice 0.
+#[test]
+fn weights_divide_the_cpu() {
+    for name in NAMES {
+        let tasks = vec![task(Work::Spin, 0, 1), task(Work::Spin, 5, 1)];
+        let times = measure(&rules(name, &[]), &one_cpu(250), tasks);
+        let part = times[1].cpu_ns.get() * 1359 / 4_000_000;
+        // Slices are of whole ticks.
+        assert!((325_000..345_000).contains(&part), "{name}: {part}");
+    }
+}
+
+/// Check commit 76cae9dbe185: a task that sleeps as long as it works has half of the CPU beside a spinner
+/// if sleepers are placed before others (CFS), and a third if it keeps its lag only (EEVDF).
+#[test]
+fn sleepers_and_their_credit() {
+    // As on a machine with eight CPUs: the credit is longer than the sleep.
+    let cfs = [("latency_ns", "24000000")];
+    let part = |name, settings: &[(&str, &str)]| {
+        let work = Work::Timeout { sleep_ns: ms(10), work_ns: ms(10) };
+        let tasks = vec![task(Work::Spin, 0, 1), task(work, 0, 1)];
+        let times = measure(&rules(name, settings), &one_cpu(1000), tasks);
+        times[1].cpu_ns.get() * 100 / 4_000_000_000
+    };
+    for name in ["2.6.29", "2.6.32", "6.1"] {
+        let part = part(name, &cfs);
+        assert!((46..=50).contains(&part), "{name}: {part}");
+    }
+    for name in ["6.6", "6.12", "6.18", "7.2"] {
+        let part = part(name, &[]);
+        assert!((31..=36).contains(&part), "{name}: {part}");
+    }
+}
+
+/// Check the cause of the 2009 report: with fair sleepers each wake-up ends a slice, without them none
+/// does; and that a granularity above their credit has the same effect.
+#[test]
+fn fair_sleepers_of_2009() {
+    let mean = |settings: &[(&str, &str)]| {
+        let mut tasks = spinners(8);
+        tasks.push(sleeper(ms(1), us(5)));
+        let machine = Machine { timer_slack_ns: Nanos::ZERO, ..one_cpu(250) };
+        mean_us(&measure(&rules("2.6.29", settings), &machine, tasks), 8)
+    };
+    let two = [("latency_ns", "40000000"), ("min_granularity_ns", "8000000")];
+    let with = |name, value| mean(&[two[0], two[1], (name, value)]);
+    assert!((990..=1_010).contains(&with("wakeup_granularity_ns", "10000000")));
+    assert!(with("NEW_FAIR_SLEEPERS", "off") >= 10_000);
+    assert!(with("wakeup_granularity_ns", "90000000") >= 10_000);
+}
+
+/// Check that a wake-up preempts by the rules of each version: beside 16 spinners, CFS at each wake-up,
+/// EEVDF only after the running task's slice, and not at all without wake-up preemption on CFS.
+#[test]
+fn wakeups() {
+    let mean = |name, settings: &[(&str, &str)]| {
+        let mut tasks = spinners(16);
+        tasks.push(sleeper(ms(1), Nanos::ZERO));
+        mean_us(&measure(&rules(name, settings), &one_cpu(250), tasks), 16)
+    };
+    let off = [("WAKEUP_PREEMPTION", "off")];
+    for name in ["5.10", "6.1"] {
+        assert!((950..=1_060).contains(&mean(name, &[])), "{name}");
+        assert!(mean(name, &off).abs_diff(4_000) < 5, "{name}");
+    }
+    for name in ["6.6", "6.12", "6.18"] {
+        let (on, off) = (mean(name, &[]), mean(name, &off));
+        assert!((1_300..=2_000).contains(&on), "{name}: {on}");
+        // At a wake-up the run time is updated, and the slice found to be over.
+        assert!(off.abs_diff(on) < 300, "{name}: {on} {off}");
+    }
+}
+
+/// Check that a shorter slice of its own lets a task preempt since 6.12.
+#[test]
+fn short_slices_preempt() {
+    let waits = |name, settings: &[(&str, &str)]| {
+        let mut tasks = spinners(4);
+        let short = TaskSpec { slice_ns: Some(us(100)), ..sleeper(ms(1), us(50)) };
+        tasks.push(short);
+        measure(&rules(name, settings), &one_cpu(250), tasks)[4].passes
+    };
+    assert!(waits("6.12", &[]) > waits("6.12", &[("PREEMPT_SHORT", "off")]));
+    assert!(waits("6.12", &[]) > 3_500, "{}", waits("6.12", &[]));
+}
+
+/// Check that a system call that updates the run time ends slices with EEVDF, and not with CFS.
+#[test]
+fn calls_end_slices() {
+    let mean = |name| {
+        let tasks = vec![task(Work::Ask(us(40)), 0, 1); 8];
+        mean_us(&measure(&rules(name, &[]), &one_cpu(250), tasks), 8)
+    };
+    assert_eq!(mean("6.1"), 4_000);
+    assert!((700..=740).contains(&mean("6.12")), "{}", mean("6.12"));
+}
+
+/// Check that real-time tasks run before others, and that SCHED_RR alternates after 100 ms.
+#[test]
+fn realtime() {
+    let policy = |policy| TaskSpec { policy, ..task(Work::Spin, 0, 1) };
+    let tasks = vec![
+        task(Work::Spin, 0, 1),
+        policy(Policy::RoundRobin(10)),
+        policy(Policy::RoundRobin(10)),
+        policy(Policy::Fifo(9)),
+    ];
+    let times = measure(&rules("6.12", &[]), &one_cpu(250), tasks);
+    let cpu = times.iter().map(|time| time.cpu_ns.get() / 1_000_000);
+    assert_eq!(cpu.collect::<Vec<_>>(), [0, 2_000, 2_000, 0]);
+}
+
+/// Check that stolen time and the kernel's own work are taken from a spinner's own time, not from its
+/// CPU time.
+#[test]
+fn time_that_is_taken() {
+    let steal = Some(Steal { every_ns: ms(10), ns: ms(1) });
+    let machine = Machine { steal, ..one_cpu(250) };
+    let stolen = measure(&rules("6.12", &[]), &machine, spinners(1));
+    assert_eq!(stolen[0].cpu_ns, ms(4_000));
+    let own = stolen[0].passes * machine.pass_ns.get() / 1_000_000;
+    assert!((3_590..=3_640).contains(&own), "{own}");
+    let machine = Machine { costs: Costs::measured("6.12"), ..one_cpu(250) };
+    let ticks = measure(&rules("6.12", &[]), &machine, spinners(1));
+    let lost = ms(4_000).get() - ticks[0].passes * machine.pass_ns.get();
+    // A thousand ticks without a switch, of 2.694 us each.
+    assert!((2_650_000..=2_750_000).contains(&lost), "{lost}");
+}
+
+/// Check that several CPUs are all used, that sleepers wake up on an idle one, and that a tick stops there.
+#[test]
+fn several_cpus() {
+    let tasks = vec![task(Work::Spin, 0, 4); 3];
+    let times = measure(&rules("6.12", &[]), &Machine::new(4, Hz::new(250)), tasks);
+    assert!(times.iter().all(|time| time.cpu_ns == ms(4_000)), "{times:?}");
+    let mut tasks = vec![task(Work::Spin, 0, 4); 3];
+    tasks.push(task(Work::Sleep { sleep_ns: ms(1), burst_ns: us(10) }, 0, 4));
+    let times = measure(&rules("6.12", &[]), &Machine::new(4, Hz::new(250)), tasks);
+    assert_eq!(times[..3].iter().map(|time| time.involuntary).sum::<u64>(), 0);
+    assert!(times[3].passes > 3_700, "{times:?}");
+}
+
+/// Check that invalid loads, rules and settings are errors that name what there is.
+#[test]
+fn nonsense_is_refused() {
+    let unknown = Rules::named("3.10").unwrap_err().to_string();
+    assert!(unknown.contains("2.6.29") && unknown.contains("7.2"), "{unknown}");
+    let mut rules = rules("6.12", &[]);
+    let error = rules.set("GENTLE_FAIR_SLEEPERS", "on").unwrap_err().to_string();
+    assert!(error.contains("RUN_TO_PARITY") && error.contains("base_slice_ns"));
+    assert!(rules.set("RUN_TO_PARITY", "7").is_err());
+    assert!(rules.set("base_slice_ns", "0").is_err());
+    let fails = |machine: Machine, tasks: Vec<TaskSpec>| {
+        Engine::new(&rules, &machine, tasks, 1, Ignore).is_err()
+    };
+    assert!(fails(Machine::new(0, Hz::new(250)), spinners(1)));
+    assert!(fails(Machine::new(1, Hz::new(0)), spinners(1)));
+    assert!(fails(one_cpu(250), vec![sleeper(Nanos::ZERO, ms(1))]));
+    let elsewhere = TaskSpec { cpus: "3".parse().unwrap(), ..task(Work::Spin, 0, 1) };
+    assert!(fails(one_cpu(250), vec![elsewhere]));
+}
+
+/// All stretches.
+#[derive(Default)]
+struct Stretches(Vec<Ran>);
+
+impl Observer for Stretches {
+    fn ran(&mut self, ran: Ran) {
+        self.0.push(ran);
+    }
+    fn woken(&mut self, woken: Woken) {
+        assert!(woken.lost_ns.is_none() || woken.running.is_some());
+    }
+    fn wants_wakeups(&self) -> bool {
+        true
+    }
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let time = |max: u64| (1..max).prop_map(Nanos::from_nanos);
+    prop_oneof![
+        3 => Just(Work::Spin),
+        1 => time(300_000).prop_map(Work::Ask),
+        3 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep_ns, burst_ns)| Work::Sleep {
+            sleep_ns, burst_ns,
+        }),
+        1 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep_ns, work_ns)| Work::Timeout {
+            sleep_ns, work_ns,
+        }),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        6 => (-20_i8..=19).prop_map(Policy::Other),
+        1 => (-20_i8..=19).prop_map(Policy::Batch),
+        1 => (1_u8..=99).prop_map(Policy::Fifo),
+    ]
+}
+
+fn load() -> impl Strategy<Value = (u32, Vec<TaskSpec>)> {
+    (1_u32..=3).prop_flat_map(|cpus| {
+        let task = (work(), policy(), prop::option::of(100_000_u64..5_000_000));
+        let spec = move |(work, policy, slice): (Work, Policy, Option<u64>)| TaskSpec {
+            policy,
+            slice_ns: slice.map(Nanos::from_nanos),
+            ..task_on(work, cpus)
+        };
+        (Just(cpus), prop::collection::vec(task.prop_map(spec), 1..9))
+    })
+}
+
+fn task_on(work: Work, cpus: u32) -> TaskSpec {
+    task(work, 0, cpus)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Check for any load and any rules that time is conserved on each CPU, that no task runs on two CPUs
+    /// at once, that what tasks had is what ran, and that the same inputs give the same stretches.
+    #[test]
+    fn time_is_conserved(
+        (cpus, tasks) in load(),
+        version in 0..NAMES.len(),
+        costs in any::<bool>(),
+        jitter in 0_u64..100_000,
+        seed in any::<u64>(),
+    ) {
+        let machine = Machine {
+            tick_jitter_ns: Nanos::from_nanos(jitter),
+            costs: if costs { Costs::measured(NAMES[version]) } else { Costs::NONE },
+            ..Machine::new(cpus, Hz::new(250))
+        };
+        let rules = Rules::named(NAMES[version]).unwrap();
+        let run = || {
+            let stretches = Stretches::default();
+            let mut engine =
+                Engine::new(&rules, &machine, tasks.clone(), seed, stretches).unwrap();
+            engine.run_until(ms(300));
+            let times = engine.times();
+            (times, engine.into_observer().0)
+        };
+        let (times, stretches) = run();
+        prop_assert_eq!(&run().1, &stretches);
+        let mut ends: BTreeMap<usize, Nanos> = BTreeMap::new();
+        for ran in &stretches {
+            let end = ends.insert(ran.cpu, ran.start_ns + ran.ns).unwrap_or(Nanos::ZERO);
+            prop_assert_eq!(end, ran.start_ns, "CPU {}", ran.cpu);
+        }
+        let mut of_tasks: BTreeMap<usize, Vec<(Nanos, Nanos)>> = BTreeMap::new();
+        for ran in &stretches {
+            if let Some(task) = ran.task {
+                of_tasks.entry(task).or_default().push((ran.start_ns, ran.start_ns + ran.ns));
+                prop_assert!(ran.end != End::Yield);
+            }
+        }
+        for (task, spans) in &mut of_tasks {
+            spans.sort();
+            let apart = spans.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+            prop_assert!(apart, "task {} runs twice at once", task);
+            let ran: u64 = spans.iter().map(|(from, to)| to.get() - from.get()).sum();
+            // The last stretch has not ended.
+            prop_assert!(ran <= times[*task].cpu_ns.get(), "task {}", task);
+        }
+        let used: u64 = times.iter().map(|time| time.cpu_ns.get()).sum();
+        prop_assert!(used <= u64::from(cpus) * ms(300).get() + 1_000_000);
+    }
+
+    /// Check that the order of equal tasks changes nothing but their names.
+    #[test]
+    fn fair_to_equals(version in 0..NAMES.len(), count in 2_usize..12) {
+        let times = measure(&rules(NAMES[version], &[]), &one_cpu(250), spinners(count));
+        let cpu = || times.iter().map(|time| time.cpu_ns.get());
+        let (least, most) = (cpu().min().unwrap(), cpu().max().unwrap());
+        // A slice, which is longest with the latency of 2.6.29, and what start-ups took.
+        prop_assert!(most - least <= 25_000_000, "{} {}", least, most);
+    }
+}
