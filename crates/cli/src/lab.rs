@@ -2,6 +2,7 @@
 
 mod ablate;
 pub(crate) mod args;
+mod beside;
 pub(crate) mod bisect;
 pub(crate) mod boots;
 pub(crate) mod build;
@@ -28,7 +29,7 @@ use summary::{ViolatedLimit, metrics_of};
 use crate::args::Output;
 use crate::destination::Destination;
 use crate::lab::args::{
-    CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
+    BesideArg, CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
 };
 use crate::lab::chart::Chart;
 use crate::lab::watcher::Watcher;
@@ -63,7 +64,11 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         files: args.written.files()?,
         chart: args.chart.chart()?,
         guests: args.guests,
+        beside: args.beside,
     };
+    if args.beside.is_some() {
+        beside::refuse_impossible(&experiment)?;
+    }
     let (cells, outcome) = run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output {
         print_outputs(&cells, output)?;
@@ -102,6 +107,8 @@ struct Shown<'a> {
     chart: Option<Chart<'a>>,
     /// The number of idle guests in the report.
     guests: u64,
+    /// What cells are compared with.
+    beside: Option<BesideArg>,
 }
 
 /// Refuses two formats of the report.
@@ -125,7 +132,12 @@ fn run_and_print(
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), how, output)?;
     let made_with = lab.made_with();
+    let simulated = match shown.beside {
+        Some(BesideArg::Sim) => beside::simulations(&cells, experiment.cells()),
+        None => Vec::new(),
+    };
     let report = reported(experiment, &cells, &made_with, None, shown.guests);
+    let report = Cells { beside: &simulated, ..report };
     match (output.has_report, shown.markdown) {
         (false, _) => {} // standard output has the chart
         (true, true) => {
@@ -316,6 +328,7 @@ fn reported<'a>(
         violations,
         guests,
         series: experiment.series(),
+        beside: &[],
     }
 }
 

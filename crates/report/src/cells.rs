@@ -3,6 +3,7 @@
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
 pub(crate) mod ablation;
+pub(crate) mod beside;
 pub(crate) mod doubts;
 pub(crate) mod idle_by_hz;
 pub(crate) mod kinds;
@@ -39,8 +40,13 @@ use crate::kernel_label::labels;
 pub fn cells_document(cells: &Cells<'_>) -> Document {
     let all = cells.cells;
     let named = all.iter().zip(labels(all));
-    let named: Vec<LabelledCell<'_>> =
-        named.map(|(cell, kernel)| LabelledCell { cell, kernel, all }).collect();
+    let named = named.enumerate().map(|(place, (cell, kernel))| LabelledCell {
+        cell,
+        kernel,
+        all,
+        beside: cells.beside.get(place),
+    });
+    let named: Vec<LabelledCell<'_>> = named.collect();
     let title = match cells.about {
         "" => Text::from(cells.experiment),
         about => text!("{}: {}", cells.experiment, about),
@@ -55,6 +61,7 @@ pub fn cells_document(cells: &Cells<'_>) -> Document {
         .add(legend(&of_legend(&named, cells.series)))
         .add_full(cells.made_with.map(made_with))
         .add(sections)
+        .add(beside::remarks(&named))
         .add(variations(&named))
         .add_full(units(&named))
         .add(end(cells, &names, true))

@@ -18,6 +18,7 @@ use crate::cell::tick_cost::TickCost;
 use crate::summary::Summary;
 
 pub(crate) mod added;
+pub(crate) mod beside;
 pub(crate) mod call_costs;
 pub(crate) mod chart;
 pub(crate) mod counts;

@@ -49,6 +49,7 @@ mod watch;
 
 pub use calls::{CallSummary, CallsSummary};
 pub use cell::added::Added;
+pub use cell::beside::{BesideSimulation, SimulatedSlices};
 pub use cell::call_costs::{CallCost, CallCosts};
 pub use cell::chart::{ChartBar, ChartPanel, MetricChart};
 pub use cell::counts::CpuWork;

@@ -1,6 +1,6 @@
 //! `sim`: a measurement in virtual time, by the rules of a kernel's scheduler.
 
-use recording::{Body, Moments, Phases, Recording, Step};
+use recording::{Phases, Recording, Step};
 use sim::scheduler::{Costs, KernelThread, Kind, Machine, NAMES, Rules, Steal};
 use sim::slices::Simulation;
 use units::{Cause, Cpu, CpuSet, Hz, Nanos};
@@ -10,8 +10,6 @@ use crate::command::slices::{self, LoadArgs};
 use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
 
-/// When a simulation is taken: virtual time begins then. The same inputs give the same bytes.
-const TAKEN: &str = "1970-01-01T00:00:00Z";
 /// Each phase begins that much later after a tick than the one before it, as in the lab.
 const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
@@ -129,17 +127,7 @@ fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
         traces: true,
         places: args.vruntime,
     };
-    let simulated = simulation.run(&spec)?;
-    Ok(Recording {
-        taken: TAKEN.to_owned(),
-        tool: Recording::TOOL.to_owned(),
-        facts: simulated.facts,
-        body: Body::Slices { spec: simulated.spec, series: simulated.series },
-        doubts: simulated.doubts,
-        moments: Moments::default(),
-        hardware: None,
-        repeat: None,
-    })
+    Ok(simulation.run(&spec)?.into())
 }
 
 fn failure(error: sim::scheduler::Error) -> Failure {

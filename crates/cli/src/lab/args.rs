@@ -28,6 +28,7 @@ Examples:
   noisefloor lab run tick-cost --kernel debian:6.1-cloud --set seconds=2
   noisefloor lab run mine.toml --kernel ./bzImage --json
   noisefloor lab run atlas --markdown > atlas.md
+  noisefloor lab run slices --beside sim
   noisefloor lab run web --chart web.svg --metric unit_instructions")]
     Run(RunArgs),
     /// Run an experiment and check it against the limits or the baseline in its file.
@@ -169,6 +170,15 @@ pub(crate) struct RunArgs {
     /// ticks save.
     #[arg(long, value_name = "N", default_value_t = GUESTS)]
     pub(crate) guests: u64,
+    /// Also simulate each cell that measures time slices in exact mode, and report both.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "markdown")]
+    pub(crate) beside: Option<BesideArg>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum BesideArg {
+    /// The same load by the rules of the kernel's scheduler, in virtual time.
+    Sim,
 }
 
 #[derive(Debug, clap::Args)]

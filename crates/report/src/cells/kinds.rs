@@ -3,7 +3,7 @@
 use summary::CellSummary;
 
 use crate::cells::table::{Line, Row, section, table_of};
-use crate::cells::{measured, nohz, programs, ticks, traced};
+use crate::cells::{beside, measured, nohz, programs, ticks, traced};
 use crate::document::text::Text;
 use crate::document::{Document, Importance};
 use crate::measurements::latency::causes;
@@ -58,7 +58,7 @@ const TICKS: [Kind; 2] = [
     },
 ];
 
-const REST: [Kind; 16] = [
+const REST: [Kind; 17] = [
     Kind {
         title: "Instructions of idle CPUs",
         lines: ticks::idle_costs,
@@ -160,6 +160,15 @@ const REST: [Kind; 16] = [
         lines: measured::slices,
         legend: "\"procs\": number of spinners and sleepers. A slice is the CPU time of a spinner \
                  between two involuntary switches.",
+        ..SHOWN
+    },
+    Kind {
+        title: "Time slices beside a simulation",
+        lines: beside::simulations,
+        legend: "\"slice\": the mean, in the guest and in a simulation with the rules of its kernel's version; \
+                 \"off\": their difference. \"wakes/s\": wake-ups of each sleeper.",
+        more: "A cell with several variations is compared by its first one. The kernel's own work takes the \
+               time that was measured in Debian's kernels.",
         ..SHOWN
     },
     Kind {

@@ -1,7 +1,7 @@
 //! The cells of an experiment, each with the label of its kernel.
 
 use recording::{Cell, MadeWith};
-use summary::{Trim, TrimSeries, ViolatedLimit};
+use summary::{BesideSimulation, Trim, TrimSeries, ViolatedLimit};
 
 /// The cells of an experiment, with violated limits.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct Cells<'a> {
     pub guests: u64,
     /// The series of kernels that the steps of the experiment make; none without steps.
     pub series: &'a [TrimSeries],
+    /// The simulation of each of the cells; none if they were not simulated.
+    pub beside: &'a [BesideSimulation],
 }
 
 impl Cells<'_> {
@@ -36,6 +38,8 @@ pub(crate) struct LabelledCell<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) kernel: String,
     pub(crate) all: &'a [Cell],
+    /// Its simulation; `None` if cells were not simulated.
+    pub(crate) beside: Option<&'a BesideSimulation>,
 }
 
 impl LabelledCell<'_> {

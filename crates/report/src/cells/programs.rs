@@ -273,6 +273,7 @@ mod tests {
             cell: &cell,
             kernel: kernel.to_owned(),
             all: &[],
+            beside: None,
         };
         let kernels = ["HZ=1000", "HZ=100"].map(named);
         let rows = |metrics: &[Metric]| {

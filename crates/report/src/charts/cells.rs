@@ -128,6 +128,7 @@ mod tests {
             made_with: None,
             violations: None,
             series: &[],
+            beside: &[],
             guests: 100,
         };
         let svg = chart_svg(&all, &MetricChart::of(cells, "tick_instructions").unwrap());

@@ -61,6 +61,7 @@ pub(super) fn metric<'a>(panels: &[(&'a str, Bars<'a>)]) -> Chart {
         made_with: None,
         violations: None,
         series: &[],
+        beside: &[],
         guests: 100,
     };
     super::cells::chart(&cells, &metric)

@@ -5,8 +5,8 @@ use std::path::Path;
 use recording::{Body, Cell, Counts, Doubt, Ending, HostUse, MadeWith, Variation};
 use serde::Serialize;
 use summary::{
-    Added, CellSummary, CellVariation, IdleByHz, SleepersCost, Trim, ViolatedLimit,
-    answer, metrics_of,
+    Added, BesideSimulation, CellSummary, CellVariation, IdleByHz, SleepersCost, Trim,
+    ViolatedLimit, answer, metrics_of,
 };
 
 use crate::cells::doubts::cell_doubts;
@@ -44,6 +44,8 @@ struct CellJson<'a> {
     added: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sleepers_cost: Option<SleepersCost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<&'a BesideSimulation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +85,11 @@ pub fn cells_json(cells: &Cells<'_>, with_series: bool) -> serde_json::Result<St
             cells: cells
                 .cells
                 .iter()
-                .map(|cell| cell_json(cell, cells.cells, with_series))
+                .enumerate()
+                .map(|(place, cell)| CellJson {
+                    beside: cells.beside.get(place),
+                    ..cell_json(cell, cells.cells, with_series)
+                })
                 .collect(),
         },
     )
@@ -106,6 +112,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         variations: &cell.variations,
         added: Added::of_cell(cell, all),
         sleepers_cost: SleepersCost::of_cell(cell, all),
+        beside: None,
         lost,
         host: answer(cell).and_then(|answer| answer.host),
         raw,
@@ -142,6 +149,7 @@ mod tests {
             violations,
             guests: 100,
             series: &[],
+            beside: &[],
         };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }

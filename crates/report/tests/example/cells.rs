@@ -81,5 +81,6 @@ pub(crate) fn page<'a>(experiment: &'a str, cells: &'a [Cell]) -> Cells<'a> {
         violations: None,
         guests: 100,
         series: &[],
+        beside: &[],
     }
 }
