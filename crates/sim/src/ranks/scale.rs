@@ -110,11 +110,16 @@ pub fn simulate(
         let text = "ended early: runs that had not ended are left out";
         doubts.push(Doubt::new(Code::Interrupted, text));
     }
+    let body = Body::Scale { spec, series };
+    if !body.has_values() {
+        let text = "no run with noise has ended";
+        doubts.push(Doubt::new(Code::NothingMeasured, text));
+    }
     Ok(Recording {
         taken,
         tool: Recording::TOOL.to_owned(),
         facts,
-        body: Body::Scale { spec, series },
+        body,
         doubts,
         moments: Moments::default(),
         hardware: None,

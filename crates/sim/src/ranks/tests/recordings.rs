@@ -163,6 +163,17 @@ fn coscheduled() {
     assert!(apart > 20.0 * together, "{apart} {together}");
 }
 
+/// Check that a simulation that is ended at once has two doubts, and no value.
+#[test]
+fn ended_early() {
+    let (stop, ended) = (AtomicBool::new(true), AtomicUsize::new(0));
+    let watch = Watch { threads: 2, stop: &stop, ended: &ended };
+    let found = simulate(&recorded(&[blamed()]), spec(&[4]), watch).unwrap();
+    let codes: Vec<Code> = found.doubts.iter().map(|doubt| doubt.code).collect();
+    assert_eq!(codes, [Code::Interrupted, Code::NothingMeasured]);
+    assert!(series(&found).counts.is_empty());
+}
+
 /// Check the doubts about steps that need more CPU time than was measured, about repeated noise, CPUs that are
 /// shared, tori that are lines, and unknown causes.
 #[test]
