@@ -17,6 +17,9 @@ use crate::{program, traced};
 
 /// The kernel's list of its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
+/// The counter would have no halt to begin at.
+const BUSY: &str = "they keep all CPUs busy, and instructions are counted from a moment at which one \
+                    is idle";
 
 /// Executes the task.
 ///
@@ -44,6 +47,9 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
         environment::prepare(&program.directory)?;
     }
     quiescence::wait();
+    if !order.services.is_empty() && quiescence::is_busy() {
+        return Err(Error::new("failed to measure beside the services", BUSY));
+    }
     let facts = Facts::read(&Root::live());
     // The first facts are used to check whether a real-time task leaves CPU time for others, as on
     // any machine; a guest has no others, and the recording has the facts of the measurement.

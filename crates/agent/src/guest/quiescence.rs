@@ -30,6 +30,18 @@ pub(crate) fn wait() {
     }
 }
 
+/// Whether no CPU is idle for a step: services keep all of them busy.
+pub(crate) fn is_busy() -> bool {
+    let before = times();
+    thread::sleep(STEP);
+    before.zip(times()).is_some_and(|(then, now)| never_idle(&then, &now))
+}
+
+fn never_idle(before: &CpuTimes, now: &CpuTimes) -> bool {
+    let is_idle = |cpu| now.since(before, cpu).is_some_and(|time| !time.idle.is_zero());
+    !now.cpus().iter().any(is_idle)
+}
+
 /// Lets every CPU become idle.
 pub(crate) fn pause() {
     thread::sleep(STEP);
@@ -67,5 +79,15 @@ mod tests {
         assert!(idle(&before, &rested));
         assert!(!idle(&before, &busy));
         assert!(!idle(&before, &more));
+    }
+
+    /// Check that only CPUs without any idle time are busy all the time.
+    #[test]
+    fn never_idle_cpus() {
+        let before = at("cpu0 1 0 5 100 0 0 0 0\ncpu1 1 0 5 100 0 0 0 0\n");
+        let busy = at("cpu0 6 0 10 100 0 0 0 0\ncpu1 11 0 5 100 0 0 0 0\n");
+        let one = at("cpu0 6 0 10 100 0 0 0 0\ncpu1 10 0 5 101 0 0 0 0\n");
+        assert!(never_idle(&before, &busy));
+        assert!(!never_idle(&before, &one));
     }
 }

@@ -31,8 +31,10 @@ const SPIN: &str = "slices = { spinners = 2, duration = \"100ms\" }";
 fn beside_a_measurement() {
     let Some(site) = Site::new() else { return };
     let script = "echo yes >/tmp/up; while :; do sleep 0.01; done";
+    // The first service brings the program that the second one starts.
     let service = format!(
-        "run = [\"sh\", \"-c\", \"{script}\"]\nready = {{ file = \"/tmp/up\", text = \"yes\" }}"
+        "run = [\"sleep\", \"600\"]\n[[setting.service]]\nname = \"naps\"\n\
+         run = [\"sh\", \"-c\", \"{script}\"]\nready = {{ file = \"/tmp/up\", text = \"yes\" }}"
     );
     let file = site.file("services.toml", &with_service(OLD, &service, SPIN));
     let cells = site.cells(&[&file, "--set", "repeats=2"], 0);
@@ -40,7 +42,8 @@ fn beside_a_measurement() {
     assert_eq!(cells.len(), 4);
     let (alone, beside) = (named(&cells, "spin"), named(&cells, "beside spin"));
     assert!(passes(beside) < passes(alone), "{} {}", passes(beside), passes(alone));
-    assert!(beside["services"][0].as_str().unwrap().starts_with("sh -c"), "{beside}");
+    assert_eq!(beside["services"][0], "sleep 600");
+    assert!(beside["services"][1].as_str().unwrap().starts_with("sh -c"), "{beside}");
     assert!(alone["services"].is_null());
     let same: Vec<_> =
         cells.iter().filter(|cell| cell["name"] == "beside spin").collect();
@@ -59,6 +62,7 @@ fn services_that_fail() {
         format!("run = [\"no-such-scheduler\"]\n{ready}\nhint = \"build it\"");
     let early = format!("run = [\"sh\", \"-c\", \"echo no BTF; exit 3\"]\n{ready}");
     let late = "run = [\"sh\", \"-c\", \"sleep 1; echo too late; exit 4\"]";
+    let busy = "run = [\"sh\", \"-c\", \"while :; do :; done\"]";
     let (never, ended) = ("before it was ready", "before the measurement ended");
     for (service, reason) in [
         (no_program.as_str(), "no program 'no-such-scheduler' in ".to_owned()),
@@ -70,6 +74,7 @@ fn services_that_fail() {
             late,
             format!("exited with code 4 {ended}; the last line of its output: too late"),
         ),
+        (busy, "they keep all CPUs busy".to_owned()),
     ] {
         let spin = SPIN.replace("100ms", "2s");
         let file = site.file("services.toml", &with_service(OLD, service, &spin));
@@ -127,5 +132,6 @@ fn sched_ext() {
     assert_eq!(same[0]["series"], same[1]["series"]);
     assert_eq!(same[0]["counts"], same[1]["counts"]);
     let said = text(&site.output(&["lab", "run", &file]).stdout);
-    assert!(said.contains("simple (sched_ext)"), "{said}");
+    let mut words = said.split_whitespace().skip_while(|word| *word != "beside");
+    assert!(said.contains("sched_ext") && words.any(|word| word == "simple"), "{said}");
 }

@@ -146,7 +146,7 @@ pub(crate) fn slices(row: &Row<'_>) -> Vec<Line> {
 fn with_scheduler(row: &Row<'_>, mut line: Line) -> Line {
     let answer = answer(row.named.cell);
     let name = answer.and_then(|answer| scheduler::name(&answer.recording.facts));
-    line.extend(name.map(|name| (Column::name("scheduler", SCHEDULER), name.into())));
+    line.extend(name.map(|name| (Column::name("sched_ext", SCHEDULER), name.into())));
     line
 }
 
@@ -190,9 +190,9 @@ mod tests {
         let lines: Vec<String> = table(&cells);
         let [plain, simple] = lines.as_slice() else { panic!("{lines:?}") };
         assert!(plain.trim_end().ends_with('-'), "{plain}");
-        assert!(simple.ends_with("simple (sched_ext)"), "{simple}");
+        assert!(simple.ends_with(" simple"), "{simple}");
         let lines: Vec<String> = table(&[own]);
-        assert!(!lines[0].contains('-') && !lines[0].contains("sched"), "{lines:?}");
+        assert!(!lines[0].contains('-') && !lines[0].contains("simple"), "{lines:?}");
     }
 
     /// Check the tables of latency and of time slices.

@@ -4,11 +4,11 @@ use facts::Facts;
 
 use crate::document::text::{Text, text};
 
-/// The scheduler of ordinary tasks in short, if it is not the kernel's own: `lavd (sched_ext)`. One that has
-/// some of the tasks only is none.
+/// The name of the scheduler of ordinary tasks, if it is not the kernel's own. One that has some of the tasks
+/// only is none.
 pub(crate) fn name(facts: &Facts) -> Option<Text> {
     let (name, _) = facts.sched.ext_scheduler().filter(|(_, has_all)| *has_all)?;
-    Some(text!("{} (sched_ext)", Text::name(name)))
+    Some(Text::name(name))
 }
 
 /// A sentence about it, also if it has some of the tasks only.

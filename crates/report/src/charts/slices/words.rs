@@ -50,7 +50,8 @@ pub(super) fn machine(facts: &Facts) -> Text {
         release.map_or_else(|| "?".into(), |release| Text::name(release.to_string()));
     let tick = tick_words::rate(facts);
     let tick = tick.map(|rate| text!(", tick {}", rate));
-    let scheduler = scheduler::name(facts).map(|name| text!(", scheduler {}", name));
+    let scheduler =
+        scheduler::name(facts).map(|name| text!(", scheduler {} (sched_ext)", name));
     text!("Linux {}{}{}", release, tick, scheduler)
 }
 
