@@ -354,11 +354,8 @@ mod tests {
             lost_ns: Some(Nanos::from_millis(7)),
         };
         let behind = Placement { ahead_ns: -5, lost_ns: None, ..placement };
-        Placements {
-            granularity_ns: Some(Nanos::from_millis(10)),
-            wakeups: vec![placement, behind],
-            lost: 3,
-        }
+        let granularity_ns = Some(Nanos::from_millis(10));
+        Placements { granularity_ns, wakeups: vec![placement, behind], lost: 3 }
     }
 
     /// Check the keys and the form of every value in files.

@@ -15,6 +15,10 @@ const ROWS: usize = 16;
 const LEGEND: &str = "\"ahead\": how far the task was placed before the running one in virtual time, \
     median and range; \"lost\": mean rest of a preempted slice.";
 
+/// EEVDF requests a reschedule as soon as the slice is over, which is often found out at a wake-up.
+const OVER: &str = "Slices that were already over when a task woke up end there, too: that is no \
+    preemption, and nothing is lost.";
+
 /// A variant: its name, and its wake-ups.
 type Variant<'a> = (Text, &'a PlacementsSummary);
 
@@ -37,7 +41,10 @@ pub(super) fn placements(
     let lost = lost.filter(|lost| *lost > 0).map(|lost| {
         text!("The last {} wake-ups are not included: the buffer was full.", lost)
     });
-    let part = Document::from(table(&all).legend(LEGEND)).lines(sentences).add(lost);
+    let is_cfs = all.iter().any(|(_, of)| of.granularity_ns.is_some());
+    let over = (!is_cfs).then_some(OVER);
+    let part =
+        Document::from(table(&all).legend(LEGEND)).lines(sentences).add(over).add(lost);
     Document::section("Where tasks that woke up were placed", part)
         .add_full(Document::section("Who lost how much of its slices", victims(&all)))
         .add_full(Document::section("To which tasks that woke up", by(&all)))
@@ -187,6 +194,7 @@ fn task(name: Option<&str>) -> Text {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use recording::Body;
     use stats::Distribution;
 
     use super::*;
@@ -198,6 +206,21 @@ mod tests {
     #[test]
     fn placed() {
         assert_snapshot!(text_of(&example::slices_placed(GUEST)));
+    }
+
+    /// Check that without a granularity nothing is said about one, but about slices that were over; and that
+    /// wake-ups that were not stored are mentioned.
+    #[test]
+    fn without_granularity() {
+        let mut simulated = example::slices_placed(GUEST);
+        let Body::Slices { series, .. } = &mut simulated.body else { panic!() };
+        let placements = series.placements.as_mut().unwrap();
+        (placements.granularity_ns, placements.lost) = (None, 12_345);
+        let text = text_of(&simulated);
+        assert!(
+            !text.contains("needed") && text.contains("Slices that were already over")
+        );
+        assert!(text.contains("The last 12,345 wake-ups are not included"), "{text}");
     }
 
     /// Check that a range has its unit once if both ends have the same.
