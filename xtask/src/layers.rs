@@ -28,7 +28,7 @@ const ROOMS: &[Room] = &[
     room("measure", 3, &["units", "facts", "recording", "isolate"]),
     room("blame", 3, &["units", "facts", "recording"]),
     room("imports", 3, &["units", "facts", "recording"]),
-    room("sim", 3, &["units", "facts", "recording"]),
+    room("sim", 3, &["units", "facts", "recording", "stats"]),
     room("history", 4, &["summary"]),
     room("advise", 4, &["units", "facts", "stats", "recording", "summary"]),
     room("report", 5, &["units", "facts", "recording", "stats", "summary", "advise"]),

@@ -244,7 +244,7 @@ pub(crate) mod tests {
             facts[group][name] = value.clone();
         }
         let Body::Check { series, .. } = &recording.body else { panic!("another kind") };
-        (serde_json::from_value(facts).unwrap(), CheckSummary::of(series))
+        (serde_json::from_value(facts).unwrap(), CheckSummary::of(None, series))
     }
 
     fn found(recording: &Recording, known: &[(&str, Value)]) -> Vec<Finding> {

@@ -7,5 +7,6 @@ pub(crate) mod mounts;
 pub(crate) mod port;
 pub(crate) mod power;
 pub(crate) mod quiescence;
+pub(crate) mod services;
 pub(crate) mod settings;
 pub(crate) mod unthrottled;

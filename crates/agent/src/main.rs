@@ -1,7 +1,8 @@
 //! `/init` of the lab's guests.
 //!
 //! ```text
-//! mounts ──▶ order ──▶ settings ──▶ quiescence ──▶ background ──▶ task ──▶ channel ──▶ power
+//! mounts ──▶ order ──▶ settings ──▶ services ──▶ quiescence ──▶ background
+//!        ──▶ task ──▶ services ──▶ channel ──▶ power
 //! ```
 //!
 //! Whether the order succeeds or not, an answer is sent and the guest powers off. Only `channel`

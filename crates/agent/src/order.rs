@@ -1,7 +1,7 @@
-//! The order of the lab for the agent: settings, background load, the task, the size of the answer.
-//! It is JSON in the guest's initramfs.
+//! The order of the lab for the agent: settings, services, background load, the task, the size of the
+//! answer. It is JSON in the guest's initramfs.
 
-use recording::{BackgroundLoad, GuestSetting, Source, Spec};
+use recording::{BackgroundLoad, GuestSetting, ServiceSpec, Source, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,6 +23,12 @@ pub struct Order {
     /// Kernel settings to write before anything else, in that order.
     #[serde(default)]
     pub settings: Vec<GuestSetting>,
+    /// Services that run beside the task, started after the settings are written, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceSpec>,
+    /// The environment of these services: names and values. There are no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<(String, String)>,
     /// The background load.
     #[serde(default)]
     pub background: Vec<BackgroundLoad>,

@@ -10,7 +10,9 @@ use recording::{Spec, TicksSpec};
 use session::Silent;
 
 use crate::error::Error;
-use crate::guest::{background_load, environment, quiescence, settings, unthrottled};
+use crate::guest::{
+    background_load, environment, quiescence, services, settings, unthrottled,
+};
 use crate::{program, traced};
 
 /// The kernel's list of its functions.
@@ -33,12 +35,13 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
     }
 }
 
-/// Measures a quiescent guest, with tracing if requested. The background load starts after the
+/// Measures a quiescent guest, with tracing if requested. Its services run, and are killed with it. The background load starts after the
 /// facts, which would be read slowly beside it. The counter plugin records details from the next
 /// halt of a CPU on: hence the pause after `attend`.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
+    let mut services = services::start(order)?;
     if let Spec::Program(program) = spec {
-        environment::prepare(program)?;
+        environment::prepare(&program.directory)?;
     }
     quiescence::wait();
     let facts = Facts::read(&Root::live());
@@ -55,6 +58,7 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     let control = Control::new();
     let control = control.map_err(|why| Error::new("failed to measure", why))?;
     let mut recording = session.measure(&control, &mut Silent)?;
+    services.refuse_ended()?;
     recording.facts = as_measured;
     Ok(Answer::Recording(Box::new(recording)))
 }

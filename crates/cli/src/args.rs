@@ -5,7 +5,7 @@ pub(crate) mod output;
 
 use std::path::PathBuf;
 
-use recording::{Step, StepSetting};
+use recording::{AtScaleSpec, Step, StepSetting};
 use session::{Threads, Trace};
 use summary::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
@@ -113,6 +113,31 @@ pub(crate) struct Priority {
     pub(crate) fifo: Option<u8>,
 }
 
+/// Ranks for which the effect of the noise is reported.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AtScaleOptions {
+    /// Report what the noise would do to so many ranks that wait for each other after each step: numbers
+    /// with commas between them [default: 1000,1000000].
+    #[arg(long, value_name = "N", value_delimiter = ',',
+        value_parser = clap::value_parser!(u64).range(1..))]
+    ranks: Vec<u64>,
+    /// CPU time of a step of these ranks, with a unit [default: 1ms].
+    #[arg(long, value_name = "TIME", value_parser = some_span)]
+    step: Option<Nanos>,
+}
+
+impl AtScaleOptions {
+    /// As it is recorded; `None`: the default.
+    pub(crate) fn of_recording(&self) -> Option<AtScaleSpec> {
+        let default = AtScaleSpec::default();
+        let ranks = Some(&self.ranks).filter(|ranks| !ranks.is_empty());
+        (ranks.is_some() || self.step.is_some()).then(|| AtScaleSpec {
+            ranks: ranks.cloned().unwrap_or(default.ranks),
+            step_ns: self.step.unwrap_or(default.step_ns),
+        })
+    }
+}
+
 /// Limits; if one is exceeded, the exit code is 1.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Limits (exit code 1 if exceeded)")]
@@ -143,6 +168,14 @@ pub(crate) fn cpu_list(text: &str) -> Result<CpuSet, Cause> {
 
 pub(crate) fn span(text: &str) -> Result<Nanos, NanosError> {
     text.parse()
+}
+
+/// A length of time that is greater than 0.
+pub(crate) fn some_span(text: &str) -> Result<Nanos, Cause> {
+    match span(text)? {
+        time if time.is_zero() => Err("the time must be greater than 0".into()),
+        time => Ok(time),
+    }
 }
 
 /// A bare number is seconds, as in other measuring programs.

@@ -18,6 +18,7 @@ mod repeat;
 mod report;
 mod restore;
 mod run;
+mod scale;
 mod sim;
 mod slices;
 mod ticks;
@@ -45,6 +46,7 @@ use crate::command::noise::NoiseArgs;
 use crate::command::repeat::RepeatArgs;
 use crate::command::report::ReportArgs;
 use crate::command::run::RunArgs;
+use crate::command::scale::ScaleArgs;
 use crate::command::sim::SimCommand;
 use crate::command::slices::SlicesArgs;
 use crate::command::ticks::TicksArgs;
@@ -277,6 +279,20 @@ Examples:
   noisefloor run make                      # without root
   sudo noisefloor run --stop-above 50us --trace hit.json ./app")]
     Run(RunArgs),
+    /// What the noise of a recording costs many ranks that wait for each other, by simulation.
+    ///
+    /// Each rank computes for a step and then waits for others: in a barrier, an allreduce, for neighbours or
+    /// in a pipeline. Its CPU replays the gaps of a recording from a random moment on. The report has the
+    /// slowdown over the number of ranks, what remains of it without each source of noise, and analytic
+    /// bounds. The same seed gives the same numbers on every machine. Messages cost what the model LogGOPS
+    /// says.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor check -o check.json && noisefloor scale check.json
+  noisefloor scale check.json --ranks 1..65536 --pattern allreduce -o scale.html
+  noisefloor scale node*.json --ranks 4096 --ranks-per-node 16 --compute 100us
+  noisefloor scale noise.json --ranks 1024 --coscheduled")]
+    Scale(ScaleArgs),
     /// Print the report of a saved recording, or of a file of another tool.
     #[command(after_help = "\
 Examples:
@@ -387,6 +403,7 @@ impl Command {
             Self::Facts(_)
             | Self::Advise(_)
             | Self::Restore
+            | Self::Scale(_)
             | Self::Report(_)
             | Self::Export(_)
             | Self::Compare(_)
@@ -421,6 +438,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Top(top) => top::run(&top, output),
         Command::Guests(guests) => guests::run(&guests, output),
         Command::Slices(slices) => slices::run(&slices, output),
+        Command::Scale(scale) => scale::run(&scale, output),
         Command::Run(run) => run::run(&run, output),
         Command::Nohz(command) => nohz::run(&command, output),
         Command::Restore => restore::run(output),

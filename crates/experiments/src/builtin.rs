@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// Names and texts.
-pub(crate) const BUILTINS: [(&str, &str); 11] = [
+pub(crate) const BUILTINS: [(&str, &str); 12] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("idle-hz", include_str!("../experiments/idle-hz.toml")),
@@ -11,6 +11,7 @@ pub(crate) const BUILTINS: [(&str, &str); 11] = [
     ("syscalls", include_str!("../experiments/syscalls.toml")),
     ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("slices", include_str!("../experiments/slices.toml")),
+    ("schedulers", include_str!("../experiments/schedulers.toml")),
     ("web", include_str!("../experiments/web.toml")),
     ("trim", include_str!("../experiments/trim.toml")),
     ("probe-cost", include_str!("../experiments/probe-cost.toml")),

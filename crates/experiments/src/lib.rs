@@ -42,7 +42,7 @@ pub use metric::check_metric;
 pub use plan::CellPlan;
 pub use plan::program::{
     FileContents, GuestFile, ProgramFiles, USUAL_HOME, USUAL_PATH, guest_path,
-    is_owned_path,
+    is_owned_path, usual_environment,
 };
 pub use program_request::ProgramRequest;
 pub use variations::Variations;

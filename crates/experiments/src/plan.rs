@@ -7,7 +7,9 @@ pub(crate) mod combination;
 pub(crate) mod program;
 mod workload;
 
-use recording::{BackgroundLoad, GuestSetting, Mode, Phases, Source as Watch, Spec};
+use recording::{
+    BackgroundLoad, GuestSetting, Mode, Phases, ServiceSpec, Source as Watch, Spec,
+};
 use units::Nanos;
 
 use self::combination::Combination;
@@ -38,11 +40,13 @@ pub struct CellPlan {
     pub machine: Machine,
     /// Kernel settings, in the order in which they are written.
     pub settings: Vec<GuestSetting>,
+    /// Services that run beside what is measured, started in that order after the settings are written.
+    pub services: Vec<ServiceSpec>,
     /// The background load.
     pub background: Vec<BackgroundLoad>,
     /// The measurement.
     pub spec: Spec,
-    /// What a program needs in the guest; `None` for measurements.
+    /// What a program and the services need in the guest; `None` without any.
     pub files: Option<ProgramFiles>,
     /// The event source, if events are traced.
     pub watch: Option<Watch>,
@@ -90,12 +94,11 @@ fn plan(
         params: rows.boot.append.as_str().to_owned(),
         machine,
         settings: settings(rows),
+        services: program::services(source, &rows.setting.service)?,
         background: work.background,
         variations: variations(table, &work.spec),
         spec: work.spec,
-        files: work
-            .files
-            .map(|files| ProgramFiles { grows: !has_memory(table, rows), ..files }),
+        files: files(source, table, rows, work.files),
         watch: work.watch,
         workload: work.words,
         mode: table.mode.0,
@@ -143,6 +146,21 @@ fn machine(
         cpus: row.cpus.or(all.cpus).map_or(usual.cpus, Number::get),
         memory_mib: memory_mib.map_or(usual.memory_mib, Number::get),
     })
+}
+
+/// What the program, if there is one, and the services need.
+fn files(
+    source: &Source,
+    table: &Table,
+    rows: &Combination<'_>,
+    of_program: Option<ProgramFiles>,
+) -> Option<ProgramFiles> {
+    let services = &rows.setting.service;
+    let of_services = || ProgramFiles { folder: source.folder(), ..Default::default() };
+    let mut files = of_program.or_else(|| (!services.is_empty()).then(of_services))?;
+    files.grows = !has_memory(table, rows);
+    files.hints.extend(program::hints(services));
+    Some(files)
 }
 
 /// Whether the size of the guest's memory is specified.

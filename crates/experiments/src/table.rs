@@ -30,7 +30,7 @@ use crate::table::entry::{
 };
 use crate::table::include::IncludeRow;
 use crate::table::number::{CpuChoice, Number};
-use crate::table::program::ProgramRow;
+use crate::table::program::{ProgramRow, ServiceRow};
 use crate::table::sequence::{List, Pairs};
 use crate::table::source::NOWHERE;
 use crate::table::step::StepRow;
@@ -177,13 +177,15 @@ pub(crate) struct BootRow {
     pub(crate) kernels: Option<List<String>>,
 }
 
-/// Kernel settings, written in that order.
+/// Kernel settings, written in that order, and services that run beside the workload.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct SettingRow {
     pub(crate) name: Option<Spanned<Name>>,
     #[serde(default)]
     pub(crate) write: Pairs<SettingPath, SettingValue>,
+    #[serde(default)]
+    pub(crate) service: Vec<ServiceRow>,
     pub(crate) kernels: Option<List<String>>,
     pub(crate) boots: Option<List<String>>,
 }

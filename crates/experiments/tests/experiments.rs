@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use experiments::{CellPlan, Experiment, MachineKind};
-use recording::{Mode, Source, Spec};
+use recording::{Mode, Ready, Source, Spec};
 use units::{Cpu, Nanos};
 
 /// Two kernels, three boot rows, two settings rows, three workloads.
@@ -224,6 +224,12 @@ fn builtins() {
     });
     let slices: Vec<String> =
         rows.into_iter().flatten().chain(others.into_iter().flatten()).collect();
+    let schedulers: Vec<String> = ["", "simple ", "lavd ", "rusty "]
+        .iter()
+        .flat_map(|setting| {
+            ["alone", "one", "both"].map(|workload| format!("{setting}{workload}"))
+        })
+        .collect();
     let trim = [
         "tick-cost other",
         "syscalls calls",
@@ -238,6 +244,7 @@ fn builtins() {
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
+        ("schedulers", schedulers.iter().map(String::as_str).collect()),
         ("web", pages.to_vec()),
         ("trim", trim.to_vec()),
         ("probe-cost", probes.to_vec()),
@@ -267,6 +274,7 @@ fn kernels_of_builtins() {
         let expected = match built.name() {
             "nohz-entry" | "probe-cost" => ["debian:6.1-cloud", "debian:6.12-rt"],
             "atlas" => ["debian:5.10-cloud", "debian:7.3-rt"],
+            "schedulers" => ["debian:7.3-cloud"; 2],
             "idle-hz" => [
                 "build:debian:6.1,lean,HZ=1000",
                 "build:debian:6.1,lean,HZ=1000,NO_HZ=full",
@@ -287,12 +295,40 @@ fn refused_builtins() {
     let all = Experiment::builtins().unwrap();
     let message = Experiment::builtin("tick").unwrap_err().to_string();
     let there = "there are tick-cost, idle-cost, idle-hz, wake-delay, syscalls, nohz-entry, slices, \
-                 web, trim, probe-cost and atlas";
+                 schedulers, web, trim, probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
     let message = "with cpu=host: the built-in tick-cost: exact mode";
     assert!(units::chain(&host).starts_with(message), "{host}");
+}
+
+/// Check that each cell of `schedulers` but the first ones has the program of a scheduler beside its
+/// processes, with a hint for a machine without it; that it is ready once the kernel has enabled it; and
+/// that cells of one workload differ in nothing else.
+#[test]
+fn schedulers_are_services() {
+    let experiment = Experiment::builtin("schedulers").unwrap();
+    let (own, others) = experiment.cells().split_at(3);
+    for plan in own {
+        assert_eq!((plan.services.len(), &plan.files), (0, &None), "{}", plan.name);
+    }
+    assert_eq!(others.len(), 9);
+    for (plan, same) in others.iter().zip(own.iter().cycle()) {
+        let [service] = plan.services.as_slice() else { panic!("{}", plan.name) };
+        let program = service.command.program().unwrap().to_str().unwrap();
+        assert_eq!(program, service.name);
+        let state = "/sys/kernel/sched_ext/state".to_owned();
+        let enabled = Ready::Text { file: state, text: "enabled".to_owned() };
+        assert_eq!(service.ready.as_ref(), Some(&enabled));
+        let files = plan.files.as_ref().unwrap();
+        let [(of, hint)] = files.hints.as_slice() else { panic!("{}", plan.name) };
+        let name = program.strip_prefix("scx_").unwrap();
+        assert!(of == program && hint.contains("scripts/schedulers"), "{hint}");
+        assert!(hint.contains(name) && files.grows, "{hint}");
+        assert_eq!(plan.name, format!("{name} {}", same.name));
+        assert_eq!((&plan.spec, &plan.machine), (&same.spec, &same.machine));
+    }
 }
 
 /// Check that the CPU without a tick is measured, and that cells to be compared differ only in

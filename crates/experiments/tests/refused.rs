@@ -233,6 +233,14 @@ const TOGETHER: &[Case] = &[
     ),
     ("[[setting]]\n[[setting]]", "9:1: two setting rows have no name"),
     (
+        "[[setting]]\n[[setting.service]]\nname = \"s\"\nrun = [\"\"]",
+        "11:8: the name of the program is empty",
+    ),
+    (
+        "[[setting]]\n[[setting.service]]\nname = \"s\"\nrun = [\"a\"]\nready = { text = \"x\" }",
+        "12:9: a text that a file must have needs a file",
+    ),
+    (
         "boots = [\"\"]\n[[boot]]\n[[boot]]\nname = \"q\"",
         "10:1: no workload runs with boot",
     ),

@@ -14,6 +14,7 @@ pub(crate) mod preempt;
 pub(crate) mod pressure;
 pub(crate) mod sched;
 pub(crate) mod sched_debug;
+pub(crate) mod sched_ext;
 pub(crate) mod sched_features;
 pub(crate) mod security;
 pub(crate) mod setting_files;

@@ -63,6 +63,7 @@ pub use group::power::Power;
 pub use group::preempt::{Chosen, Model, Preempt};
 pub use group::pressure::Pressure;
 pub use group::sched::Sched;
+pub use group::sched_ext::ExtState;
 pub use group::security::Security;
 pub use group::setting_files::{FileSetting, sysctl_assignments};
 pub use group::settings::Settings;

@@ -173,6 +173,19 @@ const EXPECTED: &[Expected] = &[
         inert: &[],
     },
     Expected {
+        tree: "debian-7.3-scx",
+        hz: 250,
+        mode: TickMode::Idle,
+        nohz_full: Ok(""),
+        housekeeping: Ok("0,1"),
+        flavour: Flavour::Cloud,
+        arch: "x86_64",
+        config: BOOT_CONFIG,
+        model: Model::Lazy,
+        chosen: Chosen::Default,
+        inert: &[],
+    },
+    Expected {
         tree: "firecracker-6.18",
         hz: 250,
         mode: TickMode::Idle,
@@ -234,6 +247,32 @@ fn expected_facts() {
         let inert = facts.boot.inert.get().unwrap().iter();
         let inert: Vec<_> = inert.map(|p| (p.parameter.as_str(), p.why)).collect();
         assert_eq!(inert, expected.inert, "{tree}");
+    }
+}
+
+/// Check the scheduler of a guest in which a program loaded one of sched_ext; that a kernel with sched_ext has
+/// none without such a program; and the reasons of kernels that are not built with it, or older.
+#[test]
+fn schedulers_of_sched_ext() {
+    let loaded = read("debian-7.3-scx").sched;
+    assert_eq!(loaded.ext_scheduler(), Some(("simple", true)));
+    assert_eq!(loaded.policy.get().unwrap(), "simple");
+    assert_eq!(loaded.ext_class.get(), Some(&true));
+    assert_eq!(loaded.ext_enable_seq.get(), Some(&1));
+    assert_eq!(loaded.ext_nr_rejected.get(), Some(&0));
+    let own = read("debian-7.2").sched;
+    assert_eq!(own.ext_state.get().unwrap(), "disabled");
+    assert_eq!(
+        (own.ext_scheduler(), own.policy.get().unwrap().as_str()),
+        (None, "eevdf")
+    );
+    assert_eq!(own.ext_ops.value().unwrap_err().code, Why::NotApplicable);
+    for (tree, code) in [("debian-6.12", Why::NotConfigured), ("debian-6.1", Why::TooOld)]
+    {
+        let sched = read(tree).sched;
+        assert_eq!(sched.ext_state.value().unwrap_err().code, code, "{tree}");
+        assert_eq!(sched.ext_ops.value().unwrap_err().code, code, "{tree}");
+        assert_eq!(sched.ext_scheduler(), None);
     }
 }
 

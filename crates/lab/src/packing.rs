@@ -182,7 +182,7 @@ fn named<'a>(
     files: &'a ProgramFiles,
     look: Look<'a>,
 ) -> Result<Packer<'a>, PackError> {
-    let mut packer = Packer::new(spec, &files.folder, look);
+    let mut packer = Packer::new(spec, files, look);
     base::add(packer.tree())?;
     for GuestFile { path, mode, contents } in &files.files {
         match contents {

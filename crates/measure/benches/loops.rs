@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let start = Instant::now();
     let recording =

@@ -42,5 +42,6 @@ fn noise_spec(spec: &CheckSpec) -> NoiseSpec {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     }
 }

@@ -1,6 +1,6 @@
 //! The doubts about a run.
 
-use facts::{Facts, Throttling, Why};
+use facts::{ExtState, Facts, Throttling, Why};
 use recording::{Code, Doubt, NoiseSpec};
 use units::{Cpu, CpuSet, Nanos, TscHz};
 
@@ -191,6 +191,16 @@ pub(crate) fn of_quota(
     throttled.map(doubt).collect()
 }
 
+/// The doubt if sched_ext had another scheduler before the run than after it.
+pub(crate) fn of_scheduler([before, after]: [Option<ExtState>; 2]) -> Option<Doubt> {
+    let (before, after) = before.zip(after)?;
+    let text = format!(
+        "the scheduler of ordinary tasks changed during the run: {before} before it, {after} \
+         after it"
+    );
+    (before != after).then(|| Doubt::new(Code::SchedulerChanged, text))
+}
+
 /// Microseconds as milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "a quota, for a sentence")]
 fn millis(us: u64) -> f64 {
@@ -255,6 +265,39 @@ mod tests {
             "clock": {"tsc_hz": boot_hz}, "sources": {}, "unknown": {},
         });
         serde_json::from_value(page).unwrap()
+    }
+
+    /// The scheduler of a kernel with sched_ext, as facts have it.
+    fn scheduler(state: &str, ops: Option<&str>, enable_seq: u64) -> Option<ExtState> {
+        let mut page = serde_json::json!({
+            "sched": {"ext_state": state, "ext_ops": ops, "ext_enable_seq": enable_seq},
+            "sources": {}, "unknown": {},
+        });
+        if ops.is_none() {
+            page["unknown"]["sched.ext_ops"] =
+                serde_json::json!({"code": "not_applicable", "text": "none is loaded"});
+        }
+        let facts: Facts = serde_json::from_value(page).unwrap();
+        ExtState::of(&facts.sched)
+    }
+
+    /// Check that a scheduler that was loaded, ended or replaced during a run is a doubt, and one that is
+    /// there all the time, or unknown, is none.
+    #[test]
+    fn changed_schedulers() {
+        let own = || scheduler("disabled", None, 0);
+        let first = || scheduler("enabled", Some("simple"), 1);
+        let text = |before, after| of_scheduler([before, after]).map(|doubt| doubt.text);
+        assert_eq!(text(own(), own()), None);
+        assert_eq!(text(first(), first()), None);
+        assert_eq!(text(None, None), None);
+        assert_eq!(text(None, first()), None);
+        let loaded = text(own(), first()).unwrap();
+        let expected =
+            "the kernel's own, enable_seq 0 before it, simple (sched_ext), enable_seq 1";
+        assert!(loaded.contains(expected), "{loaded}");
+        assert!(text(first(), scheduler("disabled", None, 1)).is_some());
+        assert!(text(first(), scheduler("enabled", Some("simple"), 2)).is_some());
     }
 
     fn codes(doubts: &[Doubt]) -> Vec<Code> {

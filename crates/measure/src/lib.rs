@@ -41,9 +41,10 @@ pub use error::{Error, Kind};
 pub use jitter::{test_loop, work};
 pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
+pub use program::readiness;
 pub use time::{counter, mark};
 
-use facts::{Facts, Root, Throttling};
+use facts::{ExtState, Facts, Root, Throttling};
 use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, MomentKind, Recording, Spec, WakersSpec, WatchSpec};
 use units::{CpuSet, Nanos};
@@ -88,6 +89,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Run(spec) => run::refuse(spec),
         Spec::Program(spec) => program::refuse(spec),
         Spec::Imported(_) => Err(of_another_tool()),
+        Spec::Scale(_) => Err(simulated()),
     }
 }
 
@@ -116,6 +118,7 @@ fn pinned(spec: &Spec) -> CpuSet {
         | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
@@ -142,6 +145,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::NohzStress(_)
         | Spec::Run(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_)
         | Spec::Guests(_)
         | Spec::Wakers(_)
@@ -208,6 +212,8 @@ pub fn run(
     }
     doubts.extend(hardware.iter().flat_map(hardware::of_hardware));
     doubts.extend(omitted_cpus(spec, facts));
+    let schedulers = [ExtState::of(&facts.sched), ExtState::now(&Root::live())];
+    doubts.extend(doubts::of_scheduler(schedulers));
     if control.stop.is_requested() {
         doubts.push(ended_early(spec));
     }
@@ -229,6 +235,7 @@ fn hardware_meter(spec: &Spec, facts: &Facts) -> Option<HardwareMeter> {
         | Spec::Top(_)
         | Spec::Guests(_)
         | Spec::Program(_)
+        | Spec::Scale(_)
         | Spec::Imported(_) => return None,
     };
     Some(HardwareMeter::start(&spec.cpus(), is_busy, facts))
@@ -305,11 +312,16 @@ fn measure(
             return Err(Error::new(Kind::Spec, text));
         }
         Spec::Imported(_) => return Err(of_another_tool()),
+        Spec::Scale(_) => return Err(simulated()),
     })
 }
 
 fn of_another_tool() -> Error {
     Error::new(Kind::Spec, "a measurement of another tool can be read, not run")
+}
+
+fn simulated() -> Error {
+    Error::new(Kind::Spec, "noise at scale is simulated (sim::ranks), not measured")
 }
 
 fn ended_early(spec: &Spec) -> Doubt {

@@ -299,6 +299,7 @@ mod tests {
             fifo: None,
             trigger: recording::Trigger::default(),
             phases: None,
+            at_scale: None,
         }
     }
 

@@ -8,18 +8,17 @@
 //! Cannot see: children of the command that outlive it.
 
 mod process;
+pub mod readiness;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 
-use recording::{Ended, ProgramSeries, ProgramSpec, Ready, ServiceSpec};
+use recording::{Ended, ProgramSeries, ProgramSpec, ServiceSpec};
 use units::Nanos;
 
 use crate::control::observer::Watch;
 use crate::latency::timers::now;
 use crate::program::process::{OUTPUT_MAX, Process, wait};
+use crate::program::readiness::{end_text, is_ready, lack};
 use crate::time::mark;
 use crate::{Error, Kind};
 
@@ -86,7 +85,7 @@ impl Run<'_> {
             }
             if now() >= until || is_stopped() {
                 let limit = self.spec.limit_ns.as_secs_f64();
-                let what = ready_text(ready);
+                let what = lack(ready);
                 return Ok(Some(format!("{name} was not ready in {limit} s: {what}")));
             }
         }
@@ -184,29 +183,6 @@ impl Run<'_> {
             services: self.services.iter().map(Process::output).collect(),
             failure: Some(why + &self.memory_text()),
         }
-    }
-}
-
-fn is_ready(ready: &Ready) -> bool {
-    match ready {
-        Ready::Port(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_ok(),
-        Ready::Socket(path) => UnixStream::connect(path).is_ok(),
-        Ready::File(path) => Path::new(path).exists(),
-    }
-}
-
-fn ready_text(ready: &Ready) -> String {
-    match ready {
-        Ready::Port(port) => format!("TCP port {port} accepts no connection"),
-        Ready::Socket(path) => format!("the socket {path} accepts no connection"),
-        Ready::File(path) => format!("there is no file {path}"),
-    }
-}
-
-fn end_text(ended: Ended) -> String {
-    match ended {
-        Ended::Exited(code) => format!("exited with code {code}"),
-        Ended::Killed(signal) => format!("was killed by signal {signal}"),
     }
 }
 

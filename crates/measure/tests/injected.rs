@@ -92,6 +92,7 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         fifo: Some(SPINNER),
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let control = Control::new().unwrap();
     let run =

@@ -128,6 +128,24 @@ pub struct Culprit {
     pub thread: Option<Thread>,
 }
 
+impl Culprit {
+    /// Whether it is a thread of the process that measured.
+    pub fn is_own(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.own)
+    }
+}
+
+/// The name of the source that a culprit belongs to: the program of its threads, a kernel thread's name
+/// without its number (`kworker` of `kworker/1:2-events`, `ksoftirqd` of `ksoftirqd/0`, `kdamond` of
+/// `kdamond.0`), or its own.
+pub fn source_name<'a>(name: &'a str, thread: Option<&'a Thread>) -> &'a str {
+    match thread.and_then(|thread| thread.owner.as_ref()) {
+        Some(ThreadOwner::Kernel) => name.split(['/', '.', ':']).next().unwrap_or(name),
+        Some(ThreadOwner::Program(program)) => program,
+        None => name,
+    }
+}
+
 /// The share of one culprit in one gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ShareParts", into = "ShareParts")]

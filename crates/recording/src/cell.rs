@@ -25,6 +25,9 @@ pub struct Cell {
     pub params: String,
     /// Kernel settings written before the measurement: `/proc/sys/...=value`.
     pub settings: Vec<String>,
+    /// The command lines of services that are no part of the workload and run during it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<String>,
     /// A short description of what ran and was measured.
     pub workload: String,
     /// The source of the kernel's events; `None`: events were not traced.

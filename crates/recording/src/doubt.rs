@@ -107,6 +107,8 @@ pub enum Code {
     NotStationary,
     /// The rules of advice may not hold for this kernel.
     RulesUncertain,
+    /// Another scheduler was loaded, or the loaded one ended, during the measurement.
+    SchedulerChanged,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
@@ -158,6 +160,7 @@ impl Doubt {
                 | Code::Emulated
                 | Code::NothingMeasured
                 | Code::VariationLost
+                | Code::SchedulerChanged
         )
     }
 }

@@ -30,6 +30,10 @@ impl Body {
             Self::Slices { series, .. } => has_slices(series),
             Self::Top { series, .. } => !series.samples.is_empty(),
             Self::Imported { series, .. } => !series.lengths.is_empty(),
+            Self::Scale { series, .. } => {
+                let mut runs = series.counts.iter().flat_map(|count| &count.runs);
+                runs.any(|one| !one.run_ns.is_empty())
+            }
             // Counts over any time, and the end of a program with its usage, are values.
             Self::Wakers { .. }
             | Self::Watch { .. }

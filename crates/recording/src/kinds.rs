@@ -14,6 +14,7 @@ mod nohz;
 mod noise;
 mod program;
 mod run;
+mod scale;
 mod slices;
 mod ticks;
 mod top;
@@ -46,6 +47,10 @@ pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, Wo
 pub use run::{
     CpuRun, Edges, Ended, Interruptions, Picked, RunSeries, RunSpec, Stopped, StoppedBy,
     Usage,
+};
+pub use scale::{
+    Algorithm, AtScaleSpec, Network, Pattern, ScaleCount, ScaleInput, ScaleRuns,
+    ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
 pub use slices::{
     CpuSwitches, End, LooseEnd, Placement, Placements, Policy, Role, SlicesSample,
@@ -105,6 +110,8 @@ macro_rules! kinds {
             Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
             /// A program in a guest, and the services that it needs.
             Program "program" ProgramSpec ProgramSeries ProgramSummary;
+            /// What noise costs many ranks that wait for each other.
+            Scale "scale" ScaleSpec ScaleSeries ScaleSummary;
             /// Lengths of time that another tool measured.
             Imported "imported" ImportedSpec ImportedSeries ImportedSummary;
         }
@@ -160,9 +167,11 @@ impl Spec {
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
             Self::Imported(spec) => spec.cpus.clone(),
-            Self::Watch(_) | Self::Top(_) | Self::Guests(_) | Self::Program(_) => {
-                CpuSet::empty()
-            }
+            Self::Watch(_)
+            | Self::Top(_)
+            | Self::Guests(_)
+            | Self::Program(_)
+            | Self::Scale(_) => CpuSet::empty(),
         }
     }
 
@@ -184,6 +193,7 @@ impl Spec {
             | Self::NohzStress(_)
             | Self::Jitter(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => None,
         }
     }
@@ -203,6 +213,7 @@ impl Spec {
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => false,
         }
     }
@@ -224,6 +235,7 @@ impl Spec {
             | Self::Slices(_)
             | Self::Guests(_)
             | Self::Program(_)
+            | Self::Scale(_)
             | Self::Imported(_) => None,
         }
     }
@@ -248,6 +260,7 @@ impl Body {
             | Self::Jitter { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -270,6 +283,7 @@ impl Body {
             | Self::Slices { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -292,6 +306,7 @@ impl Body {
             | Self::Slices { .. }
             | Self::Guests { .. }
             | Self::Program { .. }
+            | Self::Scale { .. }
             | Self::Imported { .. } => None,
         }
     }

@@ -27,7 +27,7 @@ mod words;
 
 pub use blame::{
     Blamed, Culprit, CulpritKind, Event, Firmware, Share, Source, Steal, StealClock,
-    Thread, ThreadOwner,
+    Thread, ThreadOwner, source_name,
 };
 pub use cell::{
     Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,

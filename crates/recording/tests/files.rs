@@ -30,6 +30,7 @@ fn example() -> Recording {
         fifo: Some(50),
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let cpu = CpuNoise {
         cpu: Cpu::new(1),

@@ -8,11 +8,12 @@ pub(crate) mod lengths;
 pub(crate) mod noise;
 pub(crate) mod others;
 pub(crate) mod repeated;
+pub(crate) mod scale;
 pub(crate) mod slices;
 mod values;
 
 use recording::{Body, Recording};
-use summary::{SlicesPicture, Summary};
+use summary::{PlacementsPicture, SlicesPicture, Summary};
 
 use crate::charts::lengths::Lengths;
 use crate::document::chart::Chart;
@@ -34,8 +35,13 @@ pub(crate) fn of(recording: &Recording, summary: &Summary) -> Vec<Chart> {
         (Body::Slices { spec, series }, Summary::Slices(summary)) => {
             let picture = SlicesPicture::of(spec, series);
             let chart = slices::chart(&recording.facts, spec, summary, picture.as_ref());
-            vec![Some(chart)]
+            let placed = PlacementsPicture::of(spec, series, picture.as_ref());
+            let placed = placed.map(|picture| {
+                slices::placements::chart(&recording.facts, spec, summary, &picture)
+            });
+            vec![Some(chart), placed]
         }
+        (_, Summary::Scale(summary)) => vec![scale::chart(summary)],
         (_, Summary::Wakers(summary)) => vec![others::wakers(summary)],
         (_, Summary::Guests(summary)) => vec![others::guests(summary)],
         (_, Summary::Watch(summary)) => vec![others::watched(summary)],

@@ -12,6 +12,8 @@ pub(crate) mod nohz;
 pub(crate) mod noise;
 pub(crate) mod program;
 pub(crate) mod run;
+pub(crate) mod scale;
+pub(crate) mod scheduler;
 pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod top;
@@ -59,9 +61,12 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         Body::Jitter { spec, series } => {
             jitter::jitter(facts, spec, series, own!(Jitter))
         }
-        Body::Slices { spec, series } => slices::slices(spec, series, own!(Slices)),
+        Body::Slices { spec, series } => {
+            slices::slices(facts, spec, series, own!(Slices))
+        }
         Body::Guests { spec, .. } => guests::guests(spec, own!(Guests)),
         Body::Program { .. } => program::program(own!(Program)),
+        Body::Scale { spec, .. } => scale::scale(spec, own!(Scale)),
         Body::Imported { spec, series } => {
             imported::imported(recording, spec, series, own!(Imported))
         }
@@ -117,6 +122,7 @@ mod tests {
         all.extend([example::watch::watch(GUEST), example::watch::counted(METAL)]);
         all.extend(and_wide(example::jitter(GUEST)));
         all.extend([example::slices(GUEST, true), example::slices(METAL, false)]);
+        all.extend(and_wide(example::slices_placed(GUEST)));
         all.push(example::ticks(GUEST, 101, 2));
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));

@@ -94,6 +94,12 @@ pub(crate) fn duration(time: Nanos) -> Text {
     with_unit(time.get(), &TIMES)
 }
 
+/// A duration in the one or the other direction: `-3 ms`.
+pub(crate) fn signed_duration(nanos: i64) -> Text {
+    let size = duration(Nanos::from_nanos(nanos.unsigned_abs()));
+    if nanos < 0 { Text::number(format!("-{size}")) } else { size }
+}
+
 /// Bounds of a duration: `4.7 ms to 4.73 ms`, or one duration if they look the same.
 pub(crate) fn bounds(least: Nanos, most: Nanos) -> Text {
     match (duration(least), duration(most)) {

@@ -265,6 +265,7 @@ fn gaps_before(plan: &Plan) -> Option<NoiseSeries> {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let control = Control::new().ok()?;
     let looped =

@@ -16,6 +16,7 @@ fn noise(cpus: CpuSet, duration_ns: Nanos) -> Spec {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     })
 }
 

@@ -45,6 +45,9 @@ impl SimulatedCell {
         if !background.is_empty() {
             return refused("its background load is not simulated");
         }
+        if !cell.services.is_empty() {
+            return refused("the services that run beside it are not simulated");
+        }
         let release = guest.facts.kernel.release.get();
         let (mut rules, other) = kernel::rules(release.map(String::as_str))?;
         settings::apply(&cell.settings, &mut rules)?;

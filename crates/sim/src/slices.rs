@@ -14,10 +14,13 @@ use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::scheduler::{
-    Engine, Error, KernelThread, Machine, Observer, Policy, Ran, Rules, TaskSpec, Woken,
-    Work,
+    Engine, Error, KernelThread, Kind, Machine, Observer, Policy, Ran, Rules, TaskSpec,
+    Woken, Work,
 };
 
+/// The limits of rounds and samples, and of all of them.
+const SHORTEST: Nanos = Nanos::from_millis(1);
+const LONGEST: Nanos = Nanos::from_secs(24 * 3600);
 /// Interval at which the sampler looks whether all tasks have run.
 const LOOK: Nanos = Nanos::from_millis(2);
 /// The most stretches and wake-ups that are stored, of all CPUs.
@@ -63,6 +66,7 @@ impl Simulation {
     /// `Kind::Load` if the load or the machine is invalid, `Kind::Setting` if the rules do not have a
     /// setting of a step.
     pub fn run(&self, spec: &SlicesSpec) -> Result<Simulated, Error> {
+        check(spec)?;
         let mut log = Log::new(self);
         let mut turns = Vec::new();
         for phase in 0..Phases::parts(spec.phases.as_ref()) {
@@ -187,6 +191,22 @@ impl Simulation {
             ("cpus.possible", json!(machine_cpus(&self.machine))),
         ])
     }
+}
+
+fn check(spec: &SlicesSpec) -> Result<(), Error> {
+    let length = round_length(spec);
+    let sample = spec.sample_ns.unwrap_or(length);
+    let text = match () {
+        () if spec.duration_ns > LONGEST => "the simulated time must be at most a day",
+        () if length < SHORTEST => {
+            "a round (the duration by the number of rounds and phases) must be at least 1 ms"
+        }
+        () if !(SHORTEST..=length).contains(&sample) => {
+            "a sample must be between 1 ms and the length of a round"
+        }
+        () => return Ok(()),
+    };
+    Err(Error::new(Kind::Load, text))
 }
 
 /// The rounds: the unmodified settings and each variant, in reverse order in every second round.

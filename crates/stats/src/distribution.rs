@@ -66,6 +66,8 @@ statistics! {
     Gaps: P50 P99 P99_9 Max;
     /// Of latencies.
     Latencies: Min Mean P50 P99 P99_9 Max;
+    /// Of how far tasks are placed before another one.
+    Placed: Min P50 Max;
     /// Of the jitter of tests.
     Jitters: Max Min Mean P50 P99;
     /// Of the run times of loops.

@@ -23,11 +23,13 @@ mod distribution;
 mod example;
 mod explained;
 mod length_bars;
+mod mean_interval;
 mod random;
 mod ranks;
 mod relative;
 mod run_spread;
 mod stationary;
+mod step_delays;
 mod unit;
 mod values;
 mod variations;
@@ -48,16 +50,18 @@ pub use comparison::sample::{Pair, Sample};
 pub use comparison::statistic::Statistic;
 pub use dependence::inflation;
 pub use distribution::{
-    Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Repeats, Slices,
-    Statistics, Waits, mean, quantile, rank,
+    Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Placed, Repeats,
+    Slices, Statistics, Waits, mean, quantile, rank,
 };
 pub use explained::{Explained, explained, rank_correlation};
 pub use length_bars::{LengthBar, LengthBars, length_counts};
+pub use mean_interval::MeanInterval;
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;
 pub use stationary::pattern::{ModeOrder, Pattern};
 pub use stationary::{FALSE_PATTERNS, pattern};
+pub use step_delays::StepDelays;
 pub use unit::{Better, Unit};
 pub use values::Spread;
 pub use variations::{VariedMean, none_above_ppm};

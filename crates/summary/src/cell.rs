@@ -57,8 +57,8 @@ pub(crate) fn answers(cell: &Cell) -> impl Iterator<Item = &Answer> {
 pub(crate) fn is_same_guest(one: &Cell, other: &Cell) -> bool {
     (&one.asked, &one.kernel, &one.machine)
         == (&other.asked, &other.kernel, &other.machine)
-        && (&one.params, &one.settings, one.mode)
-            == (&other.params, &other.settings, other.mode)
+        && (&one.params, &one.settings, &one.services, one.mode)
+            == (&other.params, &other.settings, &other.services, other.mode)
 }
 
 /// The summary of a cell.

@@ -1,6 +1,6 @@
 //! The summary of `check`: ticks without load by noisefloor, then noise on all CPUs at once.
 
-use recording::CheckSeries;
+use recording::{AtScaleSpec, CheckSeries};
 use serde::Serialize;
 
 use crate::noise::NoiseSummary;
@@ -19,9 +19,9 @@ pub struct CheckSummary {
 }
 
 impl CheckSummary {
-    /// Summarizes a series.
-    pub fn of(series: &CheckSeries) -> Self {
-        let noise = NoiseSummary::of(&series.noise);
+    /// Summarizes a series, with the effect of its noise on these ranks, or the default ones.
+    pub fn of(asked: Option<&AtScaleSpec>, series: &CheckSeries) -> Self {
+        let noise = NoiseSummary::with_at_scale(&series.noise, asked);
         let verdict = Box::new(Verdict::of(&noise, &series.noise.cpus));
         Self { rest: TicksSummary::of_series(&series.rest), verdict, noise }
     }

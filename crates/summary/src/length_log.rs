@@ -7,7 +7,6 @@ use recording::{
 use units::{Cpu, LengthUnit, Nanos};
 
 use crate::imported::Rounding;
-use crate::noise::window;
 
 /// The shortest interval, of which longer ones are multiples.
 const INTERVAL_MIN: Nanos = Nanos::from_secs(1);
@@ -100,9 +99,9 @@ fn add(intervals: &mut [LengthInterval], at: Nanos, length: Nanos) {
 }
 
 pub(crate) fn noise(series: &NoiseSeries) -> Vec<LengthInterval> {
-    let length = interval_length(series.cpus.iter().map(window));
+    let length = interval_length(series.cpus.iter().map(CpuNoise::window));
     let of = |cpu: &CpuNoise| {
-        let mut intervals = empty_intervals(cpu.cpu, window(cpu), length);
+        let mut intervals = empty_intervals(cpu.cpu, cpu.window(), length);
         cpu.gaps.iter().for_each(|gap| add(&mut intervals, gap.start, gap.length));
         intervals
     };

@@ -39,6 +39,7 @@ mod program;
 #[path = "../../stats/tests/example/random.rs"]
 mod random;
 mod run;
+mod scale;
 mod slices;
 mod summary;
 mod ticks;
@@ -109,6 +110,7 @@ pub use metrics::{cell_metric_keys, definition, definitions};
 pub use nohz::remaining::{RemainingCause, RemainingSummary};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
+pub use noise::at_scale::AtScale;
 pub use noise::by_cpu::NoiseByCpu;
 pub use noise::by_unit::UnitGroup;
 pub use noise::culprits::CulpritSummary;
@@ -130,9 +132,15 @@ pub use noise::{CpuNoiseSummary, NoiseSummary};
 pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
 pub use program::{ProgramSummary, ServiceSummary};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
+pub use scale::{
+    ScaleBounds, ScaleCountSummary, ScaleSourceSummary, ScaleSummary, Slowdown,
+    WithoutSource,
+};
 pub use slices::bins::SliceBin;
 pub use slices::classic::ClassicLine;
 pub use slices::picture::{PictureRole, PictureStep, PictureTask, SlicesPicture};
+pub use slices::placements::picture::{PlacedTask, PlacementsPicture};
+pub use slices::placements::{PlacementsSummary, SliceLoss, TaskLoss};
 pub use slices::window::{PictureRow, PictureStretch};
 pub use slices::{
     RoundDeviation, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,

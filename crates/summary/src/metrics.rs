@@ -175,6 +175,7 @@ mod tests {
         assert_eq!(named(&cell_metrics(&summary)), [("getpid_ns_p50", 130.0)]);
         let none = CellSummary::Measured(Summary::Noise(NoiseSummary {
             firmware: None,
+            at_scale: Vec::new(),
             cpus: Vec::new(),
             source: None,
             culprits: Vec::new(),

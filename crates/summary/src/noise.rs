@@ -3,11 +3,12 @@
 //! `noise_ns` is the sum of all gaps, stored or only counted; quantiles and risk are those of the
 //! stored ones. The `ns` of the culprits add up to `noise_ns`.
 
-use recording::{CpuNoise, Lost, NoiseSeries, Source};
+use recording::{AtScaleSpec, CpuNoise, Lost, NoiseSeries, Source};
 use serde::Serialize;
 use stats::{Distribution, Gaps};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
+use crate::noise::at_scale::AtScale;
 use crate::noise::culprits::{CulpritSummary, GapTotal};
 use crate::noise::eventless::Eventless;
 use crate::noise::firmware::FirmwareSummary;
@@ -17,6 +18,7 @@ use crate::noise::steal::{StealSummary, StolenTime};
 use crate::noise::timers::TimerRate;
 use crate::proc_counts::ProcSummary;
 
+pub(crate) mod at_scale;
 pub(crate) mod by_cpu;
 pub(crate) mod by_unit;
 pub(crate) mod culprits;
@@ -99,6 +101,9 @@ pub struct NoiseSummary {
     pub steal: Option<StealSummary>,
     /// The firmware's time on all CPUs; null if unknown for one.
     pub firmware: Option<FirmwareSummary>,
+    /// The effect on ranks that wait for each other; of whole recordings only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at_scale: Vec<AtScale>,
 }
 
 impl NoiseSummary {
@@ -125,7 +130,18 @@ impl NoiseSummary {
             let noise = cpus.iter().map(|cpu| cpu.noise_ns).sum();
             OwnCost::of(&culprits, elapsed, noise)
         });
-        Self { cpus, source, culprits, own, eventless, steal, firmware }
+        let at_scale = Vec::new();
+        Self { cpus, source, culprits, own, eventless, steal, firmware, at_scale }
+    }
+
+    /// The same with the effect on ranks that wait for each other.
+    pub(crate) fn with_at_scale(
+        series: &NoiseSeries,
+        asked: Option<&AtScaleSpec>,
+    ) -> Self {
+        let asked = asked.cloned().unwrap_or_default();
+        let at_scale = AtScale::of(&asked, &series.cpus);
+        Self { at_scale, ..Self::of(series) }
     }
 
     /// The run time of all CPUs.
@@ -165,7 +181,7 @@ impl CpuNoiseSummary {
             noise_ns: total.ns,
             noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
             gap_ns: total.lengths(&input.gaps),
-            risk: free::risks(window(input), &input.gaps, &JOBS),
+            risk: free::risks(input.window(), &input.gaps, &JOBS),
             eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             firmware: firmware.map(|firmware| FirmwareSummary::of(firmware, &culprits)),
@@ -186,12 +202,6 @@ impl CpuNoiseSummary {
         let StolenTime { at_least, at_most } = self.stolen()?;
         Some([Ppm::of(at_least, self.elapsed_ns)?, Ppm::of(at_most, self.elapsed_ns)?])
     }
-}
-
-/// The time from the start of the loop in which every gap was stored. Later gaps were only counted,
-/// so their positions are unknown.
-pub(crate) fn window(cpu: &CpuNoise) -> Nanos {
-    cpu.lost.map_or(cpu.elapsed_ns, |lost| lost.since_ns.min(cpu.elapsed_ns))
 }
 
 /// All gaps, stored or only counted.

@@ -12,6 +12,7 @@ use stats::{Distribution, Slices};
 use units::{Hz, Nanos, PerSecond, Ppm};
 
 use crate::slices::classic::ClassicLine;
+use crate::slices::placements::PlacementsSummary;
 use crate::slices::traced::{EndedStretch, Slice};
 use crate::slices::turns::{mean_slice, sum, turns, wall};
 use crate::wakers::WakersSummary;
@@ -19,6 +20,7 @@ use crate::wakers::WakersSummary;
 pub(crate) mod bins;
 pub(crate) mod classic;
 pub(crate) mod picture;
+pub(crate) mod placements;
 pub(crate) mod tasks;
 pub(crate) mod traced;
 pub(crate) mod turns;
@@ -72,6 +74,8 @@ pub struct StepSlices {
     pub traced_slices: Option<u64>,
     /// The reasons why they ended, the most frequent first.
     pub ends: Vec<SliceEnds>,
+    /// Where tasks that woke up were placed; null except for simulations that store it.
+    pub placements: Option<Box<PlacementsSummary>>,
 }
 
 /// The largest deviation of a single round from all rounds.
@@ -161,6 +165,8 @@ pub struct SlicesSummary {
     pub tasks: Vec<TaskSummary>,
     /// The threads that woke up most often on these CPUs, in all rounds; null if not counted.
     pub wakers: Option<WakersSummary>,
+    /// Wake-ups whose placement was not stored, the last ones; null without placements.
+    pub placements_lost: Option<u64>,
     /// Each variant.
     pub steps: Vec<StepSummary>,
     /// Each sample with unmodified settings, in the format of the 2009 report.
@@ -197,6 +203,7 @@ impl SlicesSummary {
             source: switches.map(|switches| switches.source.name().to_owned()),
             wakers: wakers.map(|wakers| WakersSummary::of(WAKERS, wakers)),
             tasks: task_summaries(&run),
+            placements_lost: series.placements.as_ref().map(|of| of.lost),
             steps: steps.collect(),
             classic: classic::classic(hz.map(Hz::period), spinners, series),
             results,
@@ -299,6 +306,7 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
         wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
         traced_slices: slices.as_ref().map(|slices| slices.len() as u64),
         ends: ends(slices.as_deref().unwrap_or_default()),
+        placements: PlacementsSummary::of(run.spec, run.series, step).map(Box::new),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::nohz::{NohzStressSummary, NohzTestSummary};
 use crate::noise::NoiseSummary;
 use crate::program::ProgramSummary;
 use crate::run::RunSummary;
+use crate::scale::ScaleSummary;
 use crate::slices::SlicesSummary;
 use crate::ticks::TicksSummary;
 use crate::top::TopSummary;
@@ -51,9 +52,14 @@ impl Summary {
     /// Summarizes a recording.
     pub fn of(recording: &Recording) -> Self {
         match &recording.body {
-            Body::Noise { series, .. } => Self::Noise(NoiseSummary::of(series)),
+            Body::Noise { spec, series } => {
+                let asked = spec.at_scale.as_ref();
+                Self::Noise(NoiseSummary::with_at_scale(series, asked))
+            }
             Body::Ticks { series, .. } => Self::Ticks(TicksSummary::of_series(series)),
-            Body::Check { series, .. } => Self::Check(CheckSummary::of(series)),
+            Body::Check { spec, series } => {
+                Self::Check(CheckSummary::of(spec.at_scale.as_ref(), series))
+            }
             Body::Calls { spec, series } => Self::Calls(CallsSummary::of(spec, series)),
             Body::Latency { spec, series } => {
                 Self::Latency(LatencySummary::of(spec, series))
@@ -83,6 +89,7 @@ impl Summary {
             Body::Program { spec, series } => {
                 Self::Program(ProgramSummary::of(spec, series))
             }
+            Body::Scale { spec, series } => Self::Scale(ScaleSummary::of(spec, series)),
             Body::Imported { spec, series } => {
                 Self::Imported(ImportedSummary::of(spec, series))
             }

@@ -8,7 +8,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 
-use recording::ProgramSpec;
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{AddressFamily, SocketType, socket};
 
@@ -31,16 +30,16 @@ const HOST_NAME: &[u8] = b"guest";
 /// `IFF_UP` and `IFF_RUNNING`, as in `ifreq` (linux/if.h).
 const UP: libc::c_short = 0x1 | 0x40;
 
-/// Prepares the guest, and changes to the program's working directory.
+/// Prepares the guest, and changes to the working directory of its programs.
 ///
 /// # Errors
 /// That directory does not exist.
-pub(crate) fn prepare(spec: &ProgramSpec) -> Result<(), Error> {
-    for (kind, directory) in MOUNTS {
+pub(crate) fn prepare(directory: &str) -> Result<(), Error> {
+    for (kind, place) in MOUNTS {
         // What is missing is the program's to report.
-        let _ = fs::create_dir_all(directory);
-        if fs::read_dir(directory).is_ok_and(|mut files| files.next().is_none()) {
-            let _ = mount(kind, directory, kind, MountFlags::empty(), None);
+        let _ = fs::create_dir_all(place);
+        if fs::read_dir(place).is_ok_and(|mut files| files.next().is_none()) {
+            let _ = mount(kind, place, kind, MountFlags::empty(), None);
         }
     }
     for (target, link) in LINKS {
@@ -49,7 +48,6 @@ pub(crate) fn prepare(spec: &ProgramSpec) -> Result<(), Error> {
     let _ = rustix::system::sethostname(HOST_NAME);
     let _ = loopback();
     let _ = seed_random();
-    let directory = &spec.directory;
     std::env::set_current_dir(directory)
         .map_err(|why| Error::new(format!("failed to change to {directory}"), why))
 }

@@ -137,6 +137,7 @@ fn spec() -> NoiseSpec {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     }
 }
 

@@ -113,9 +113,11 @@ fn late_wakeups() {
     for source in [Source::Bpf, Source::Tracefs] {
         let seen = match source {
             Source::Tracefs => with_tracefs(|| late_beside(source)),
-            Source::Bpf | Source::BpfClassic | Source::Proc | Source::Other => {
-                late_beside(source)
-            }
+            Source::Bpf
+            | Source::BpfClassic
+            | Source::Proc
+            | Source::Simulation
+            | Source::Other => late_beside(source),
         };
         match seen {
             Ok(seen) => check(source, &seen),

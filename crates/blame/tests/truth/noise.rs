@@ -25,9 +25,11 @@ fn measure(name: &str, make: fn(units::Cpu) -> Injector, check: impl Fn(&NoiseRu
     for source in [Source::Bpf, Source::Tracefs] {
         let seen = match source {
             Source::Tracefs => with_tracefs(|| seen_beside(source, make)),
-            Source::Bpf | Source::BpfClassic | Source::Proc | Source::Other => {
-                seen_beside(source, make)
-            }
+            Source::Bpf
+            | Source::BpfClassic
+            | Source::Proc
+            | Source::Simulation
+            | Source::Other => seen_beside(source, make),
         };
         match seen {
             Ok(seen) => check(&seen),

@@ -83,6 +83,7 @@ pub(crate) fn seen_beside(
         fifo,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let cpus = spec.cpus.clone();
     let control = Control::new().unwrap();

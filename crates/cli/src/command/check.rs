@@ -7,7 +7,7 @@ use recording::{CheckSpec, Spec};
 use session::Plan;
 use units::{CpuSet, Nanos};
 
-use crate::args::{Limits, Output, SourceOption, Where, seconds};
+use crate::args::{AtScaleOptions, Limits, Output, SourceOption, Where, seconds};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
@@ -30,6 +30,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) source: SourceOption,
     #[command(flatten)]
+    pub(crate) at_scale: AtScaleOptions,
+    #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]
     pub(crate) claiming: Claiming,
@@ -42,7 +44,13 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let output = output.beside(files.iter().copied().chain(prometheus))?;
     let asked = args.place.cpus.as_ref();
     let times = [args.rest, args.duration];
-    let plan = Plan::choose(asked, |cpus, facts| spec(asked, cpus, facts, times))?;
+    let plan = Plan::choose(asked, |cpus, facts| {
+        let mut spec = spec(asked, cpus, facts, times);
+        if let Spec::Check(check) = &mut spec {
+            check.at_scale = args.at_scale.of_recording();
+        }
+        spec
+    })?;
     let (access, trace) = (args.claiming.access(), args.source.trace(false));
     let plan = Plan { access, trace, ..plan };
     let measured = measuring::measure(plan, output)?;
@@ -65,5 +73,5 @@ pub(crate) fn spec(
 ) -> Spec {
     let watched = isolate::choose_online(asked, facts);
     let rest_cpus = watched.unwrap_or_else(|_| cpus.clone());
-    Spec::Check(CheckSpec { rest_cpus, cpus, idle_ns, noise_ns })
+    Spec::Check(CheckSpec { rest_cpus, cpus, idle_ns, noise_ns, at_scale: None })
 }

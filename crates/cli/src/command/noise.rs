@@ -6,7 +6,8 @@ use summary::Limit;
 use units::{CpuSet, Nanos};
 
 use crate::args::{
-    Limits, MomentOptions, Output, Priority, SourceOption, Where, seconds, span,
+    AtScaleOptions, Limits, MomentOptions, Output, Priority, SourceOption, Where,
+    seconds, span,
 };
 use crate::claiming::Claiming;
 use crate::isolating::{Free, Requirement};
@@ -35,6 +36,8 @@ pub(crate) struct NoiseArgs {
     pub(crate) source: SourceOption,
     #[command(flatten)]
     pub(crate) moments: MomentOptions,
+    #[command(flatten)]
+    pub(crate) at_scale: AtScaleOptions,
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]
@@ -86,5 +89,6 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
         fifo: args.priority.fifo,
         trigger: args.moments.trigger(),
         phases: None,
+        at_scale: args.at_scale.of_recording(),
     })
 }

@@ -28,6 +28,7 @@ mod proven;
 mod qemus;
 mod repeats;
 mod rtla;
+mod schedulers;
 mod site;
 mod slices;
 mod trim;

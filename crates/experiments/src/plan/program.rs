@@ -30,7 +30,7 @@ const EXECUTABLE: u32 = 0o755;
 const COMMAND: usize = 60;
 
 /// What a program needs in its guest, beside itself and its services.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramFiles {
     /// The folder of this machine that relative paths of programs belong to; empty: the current
     /// one.
@@ -43,6 +43,8 @@ pub struct ProgramFiles {
     pub is_observed: bool,
     /// Whether the guest's memory was not specified: then it grows with the files.
     pub grows: bool,
+    /// Where programs are from: a program, and what to do if this machine does not have it.
+    pub hints: Vec<(String, String)>,
 }
 
 /// A file in a guest.
@@ -79,6 +81,20 @@ pub fn is_owned_path(path: &str) -> bool {
     GuestPath::resolve("/", path).refuse_owned().is_err()
 }
 
+/// The environment of a program or a service, unless more is specified.
+pub fn usual_environment() -> Vec<(String, String)> {
+    ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// The hints of services whose program may be missing.
+pub(crate) fn hints(rows: &[ServiceRow]) -> Vec<(String, String)> {
+    let hint = |row: &ServiceRow| {
+        let program = row.run.iter().next()?.get_ref().as_str().to_owned();
+        Some((program, row.hint.as_ref()?.as_str().to_owned()))
+    };
+    rows.iter().filter_map(hint).collect()
+}
+
 /// The specification of a program, what it needs, and its description.
 pub(crate) fn program(
     source: &Source,
@@ -86,10 +102,7 @@ pub(crate) fn program(
 ) -> Result<(Spec, ProgramFiles, String), Error> {
     let command = command(source, &row.run)?;
     let services = services(source, &row.service)?;
-    let mut environment: Vec<(String, String)> = Vec::new();
-    for (name, value) in ENVIRONMENT {
-        environment.push((name.to_owned(), value.to_owned()));
-    }
+    let mut environment = usual_environment();
     for (name, value) in row.env.iter() {
         let (name, value) = (name.get_ref().as_str(), value.as_str().to_owned());
         match environment.iter_mut().find(|(given, _)| given == name) {
@@ -103,6 +116,7 @@ pub(crate) fn program(
         files: files(source, &row.files)?,
         is_observed: is_observed(source, row)?,
         grows: false,
+        hints: hints(&row.service),
     };
     let description = description(&command, &services);
     let spec = Spec::Program(ProgramSpec {
@@ -159,7 +173,11 @@ fn programs(source: &Source, words: Option<&List<Word>>) -> Result<Vec<String>, 
 /// The names of what is no service, in reports.
 const GROUPS: [&str; 2] = ["command", "other"];
 
-fn services(source: &Source, rows: &[ServiceRow]) -> Result<Vec<ServiceSpec>, Error> {
+/// The specifications of services.
+pub(crate) fn services(
+    source: &Source,
+    rows: &[ServiceRow],
+) -> Result<Vec<ServiceSpec>, Error> {
     let mut names = HashSet::new();
     let mut services = Vec::new();
     for row in rows {
@@ -182,10 +200,22 @@ fn services(source: &Source, rows: &[ServiceRow]) -> Result<Vec<ServiceSpec>, Er
 }
 
 fn ready(source: &Source, row: &Spanned<ReadyRow>) -> Result<Ready, Error> {
-    let ReadyRow { port, socket, file } = row.get_ref();
+    let ReadyRow { port, socket, file, text } = row.get_ref();
     let port = port.and_then(|port| u16::try_from(port.get()).ok()).map(Ready::Port);
     let socket = socket.as_ref().map(|path| Ready::Socket(path.as_str().to_owned()));
-    let file = file.as_ref().map(|path| Ready::File(path.as_str().to_owned()));
+    let file = match (file, text) {
+        (None, Some(_)) => {
+            return Err(
+                source.refuse(row.span(), "a text that a file must have needs a file")
+            );
+        }
+        (None, None) => None,
+        (Some(path), None) => Some(Ready::File(path.as_str().to_owned())),
+        (Some(path), Some(text)) => Some(Ready::Text {
+            file: path.as_str().to_owned(),
+            text: text.as_str().to_owned(),
+        }),
+    };
     let mut given = [port, socket, file].into_iter().flatten();
     match (given.next(), given.next()) {
         (Some(ready), None) => Ok(ready),

@@ -133,6 +133,7 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Spec, String), Erro
         fifo,
         trigger: Trigger::default(),
         phases: choice.phases,
+        at_scale: None,
     });
     Ok((task, words))
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
-use crate::table::entry::{Length, Name};
+use crate::table::entry::{Length, Line, Name};
 use crate::table::number::Number;
 use crate::table::sequence::{List, Pairs};
 
@@ -68,6 +68,7 @@ pub(crate) struct ServiceRow {
     pub(crate) name: Spanned<Name>,
     pub(crate) run: List<Word>,
     pub(crate) ready: Option<Spanned<ReadyRow>>,
+    pub(crate) hint: Option<Line>,
 }
 
 /// What shows that a service is ready.
@@ -77,6 +78,7 @@ pub(crate) struct ReadyRow {
     pub(crate) port: Option<Number<1, 65_535>>,
     pub(crate) socket: Option<GuestPath>,
     pub(crate) file: Option<GuestPath>,
+    pub(crate) text: Option<Line>,
 }
 
 /// A file in the guest.

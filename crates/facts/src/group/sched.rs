@@ -1,8 +1,8 @@
 //! The scheduler: its algorithm, the lengths of time slices, and throttling.
 //!
 //! From `/proc/sys/kernel/sched_*`; debugfs `sched/` since 5.13, of which only `sched/debug` is
-//! readable with lockdown; `/sys/kernel/sched_ext` since 6.12. Existing files take precedence over
-//! the release. CFS until 6.5, EEVDF since 6.6.
+//! readable with lockdown; `/sys/kernel/sched_ext` since 6.12 (`sched_ext`). Existing files take
+//! precedence over the release. CFS until 6.5, EEVDF since 6.6.
 //!
 //! The time slices of single tasks (`sched_setattr`, since 6.12) are not included.
 
@@ -14,16 +14,13 @@ use crate::absence::{self, Needs};
 use crate::fact::{Fact, Unknown, group};
 use crate::format::command_line;
 use crate::group::sched_debug::SchedDebug;
-use crate::group::sched_features;
+use crate::group::{sched_ext, sched_features};
 use crate::sources::{RELEASE, Sources};
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const RT_PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
 const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 const RR_TIMESLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
-const EXT_STATE: &str = "/sys/kernel/sched_ext/state";
-const EXT_ALL: &str = "/sys/kernel/sched_ext/switch_all";
-const EXT_NAME: &str = "/sys/kernel/sched_ext/root/ops";
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 
 /// A tunable time of the scheduler: its files since 5.13 and before.
@@ -70,6 +67,18 @@ group! {
     "sched" Sched {
         /// `o1` (until 2.6.22), `cfs`, `eevdf`, or the name of a loaded sched_ext scheduler.
         policy: String,
+        /// Whether the kernel is built with sched_ext, whose schedulers are BPF programs (since 6.12).
+        ext_class: bool,
+        /// The state of sched_ext: `disabled`, `enabling`, `enabled` or `disabling`.
+        ext_state: String,
+        /// The name of the loaded sched_ext scheduler, with what it adds, such as its version.
+        ext_ops: String,
+        /// Whether a sched_ext scheduler has all ordinary tasks; otherwise it has those of `SCHED_EXT`.
+        ext_switch_all: bool,
+        /// The number of tasks that the loaded sched_ext scheduler refused.
+        ext_nr_rejected: u64,
+        /// The number of sched_ext schedulers that were enabled since boot.
+        ext_enable_seq: u64,
         /// The time in each period in which real-time tasks may run, in microseconds; -1 means no
         /// limit. Since 6.12, it applies only to deadline tasks unless the kernel has
         /// `RT_GROUP_SCHED`.
@@ -105,6 +114,12 @@ impl Sched {
         let throttling = Needs::since("2.6.25");
         Self {
             policy: policy(sources),
+            ext_class: sched_ext::is_built(sources),
+            ext_state: sched_ext::state(sources),
+            ext_ops: sched_ext::ops(sources),
+            ext_switch_all: sched_ext::switch_all(sources),
+            ext_nr_rejected: sched_ext::rejected(sources),
+            ext_enable_seq: sched_ext::enable_seq(sources),
             rt_runtime_us: sources.explain(&sources.number(RT_RUNTIME), &throttling),
             rt_period_us: sources.explain(&sources.number(RT_PERIOD), &throttling),
             rt_group: rt_group(sources),
@@ -122,16 +137,9 @@ impl Sched {
 }
 
 fn policy(sources: &Sources) -> Fact<String> {
-    sched_ext(sources)
+    sched_ext::policy(sources)
         .or_else(|| by_tunables(sources))
         .unwrap_or_else(|| by_release(sources))
-}
-
-/// A sched_ext scheduler, if one is enabled for all ordinary tasks.
-fn sched_ext(sources: &Sources) -> Option<Fact<String>> {
-    let is = |path, word| sources.word(path).get().is_some_and(|found| found == word);
-    let is_enabled = is(EXT_STATE, "enabled") && !is(EXT_ALL, "0");
-    is_enabled.then(|| sources.word(EXT_NAME))
 }
 
 /// The algorithm by the existing tunables.
@@ -280,23 +288,6 @@ mod tests {
         let sched = read(&[(RELEASE_FILE, "5.14.0-1.el9"), (slice, "3000000\n")]);
         assert_eq!(sched.policy, Fact::known("eevdf".to_owned(), slice));
         assert_eq!(sched.base_slice_ns.get(), Some(&Nanos::from_millis(3)));
-    }
-
-    /// Check that a sched_ext scheduler counts only if it is enabled for all tasks.
-    #[test]
-    fn policy_of_sched_ext() {
-        let policy = |state: &str, all: &str| {
-            let files = [
-                (RELEASE_FILE, "6.12.1"),
-                (EXT_STATE, state),
-                (EXT_ALL, all),
-                (EXT_NAME, "lavd_1.0.9\n"),
-            ];
-            read(&files).policy.get().cloned().unwrap()
-        };
-        assert_eq!(policy("enabled\n", "1\n"), "lavd_1.0.9");
-        assert_eq!(policy("enabled\n", "0\n"), "eevdf");
-        assert_eq!(policy("disabled\n", "1\n"), "eevdf");
     }
 
     /// Check the files of CFS's times until 5.12, and since.

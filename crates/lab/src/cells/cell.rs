@@ -301,6 +301,8 @@ fn order(request: &Request) -> Order {
     Order {
         version: order::VERSION,
         settings: request.settings.clone(),
+        services: request.services.clone(),
+        environment: request.environment.clone(),
         background: request.background.clone(),
         task: request.task.clone(),
         trace: request.trace,

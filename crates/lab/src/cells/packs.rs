@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use agent::Task;
-use experiments::{CellPlan, ProgramFiles};
+use experiments::{CellPlan, ProgramFiles, usual_environment};
 use recording::{ProgramSpec, Spec};
+use units::Nanos;
 
 use crate::error::Error;
 use crate::guest::request::Request;
@@ -19,8 +20,8 @@ pub(crate) struct Requested {
     pub(crate) packed: Option<Packed>,
 }
 
-/// A program, and its files or why they cannot be packed.
-type Pack<'a> = (&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError>>);
+/// Programs, and their files or why they cannot be packed.
+type Pack<'a> = (ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError>>);
 
 /// The files of the programs so far.
 #[derive(Default)]
@@ -57,6 +58,32 @@ pub(crate) fn requests(
     Ok(Requests { requests: requests.collect(), remarks: packs.remarks() })
 }
 
+/// All programs of a plan, as one specification: a measured program with its services, and the services that
+/// run beside a measurement. Without a measured program, the first service is the command. `None` without any.
+fn programs(plan: &CellPlan) -> Option<ProgramSpec> {
+    if let Spec::Program(spec) = &plan.spec {
+        let mut spec = spec.clone();
+        spec.services.extend(plan.services.iter().cloned());
+        return Some(spec);
+    }
+    let (first, others) = plan.services.split_first()?;
+    Some(ProgramSpec {
+        command: first.command.clone(),
+        services: others.to_vec(),
+        environment: usual_environment(),
+        directory: "/".to_owned(),
+        exit_codes: Vec::new(),
+        limit_ns: Nanos::ZERO,
+        unit: None,
+    })
+}
+
+/// Replaces the folders of programs.
+fn set_path(environment: &mut Vec<(String, String)>, path: &str) {
+    environment.retain(|(name, _)| name != PATH);
+    environment.insert(0, (PATH.to_owned(), path.to_owned()));
+}
+
 impl<'a> Packs<'a> {
     fn remarks(&self) -> Vec<String> {
         let packed = self.0.iter().filter_map(|(_, _, packed)| packed.as_ref().ok());
@@ -69,7 +96,7 @@ impl<'a> Packs<'a> {
         host: &mut Host<'_>,
     ) -> Result<Requested, Error> {
         let mut request = Request::from(plan);
-        let (Spec::Program(spec), Some(files)) = (&plan.spec, &plan.files) else {
+        let (Some(spec), Some(files)) = (programs(plan), &plan.files) else {
             return Ok(Requested { request, packed: None });
         };
         let failed = |why| Error::Pack(plan.name.clone(), why);
@@ -77,10 +104,12 @@ impl<'a> Packs<'a> {
         let memory = packed.memory_mib(plan.machine.memory_mib, files.grows);
         request.machine.memory_mib =
             memory.map_err(|why| Error::Pack(plan.name.clone(), Arc::new(why)))?;
+        if let (Some(path), false) = (&packed.path, request.services.is_empty()) {
+            set_path(&mut request.environment, path);
+        }
         if let Task::Measure(Spec::Program(spec)) = &mut request.task {
             if let Some(path) = &packed.path {
-                spec.environment.retain(|(name, _)| name != PATH);
-                spec.environment.insert(0, (PATH.to_owned(), path.clone()));
+                set_path(&mut spec.environment, path);
             }
             if let Some(directory) = &packed.directory {
                 spec.directory.clone_from(directory);
@@ -91,15 +120,15 @@ impl<'a> Packs<'a> {
 
     fn pack(
         &mut self,
-        spec: &'a ProgramSpec,
+        spec: ProgramSpec,
         files: &'a ProgramFiles,
         host: &mut Host<'_>,
     ) -> Result<Packed, Arc<PackError>> {
-        let same = |(own, with, _): &&(_, _, _)| *own == spec && *with == files;
+        let same = |(own, with, _): &&Pack<'a>| *own == spec && *with == files;
         if let Some((_, _, packed)) = self.0.iter().find(same) {
             return packed.clone();
         }
-        let packed = packing::pack(spec, files, host).map_err(Arc::new);
+        let packed = packing::pack(&spec, files, host).map_err(Arc::new);
         self.0.push((spec, files, packed.clone()));
         packed
     }

@@ -62,6 +62,12 @@ impl Prepared {
     }
 }
 
+/// The reason without the cell: several cells that lack one program have one message.
+fn reason(error: &Error) -> String {
+    let Error::Pack(_, why) = error else { return chain(error) };
+    chain(why.as_ref())
+}
+
 impl Lab {
     /// Finds the kernels of all plans, and refuses what this QEMU cannot do. The cells of an
     /// unavailable kernel are lost, unless all are.
@@ -73,7 +79,8 @@ impl Lab {
     ) -> Result<Preparation, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
         let Requests { requests, remarks } = self.requests(plans, run, say)?;
-        for error in requests.iter().filter_map(|one| one.as_ref().err()) {
+        let errors = requests.iter().filter_map(|one| one.as_ref().err());
+        for error in errors.unique_by(|error| reason(error)) {
             say(&chain(error.as_ref()));
         }
         self.probe_counter(plans, run)?;

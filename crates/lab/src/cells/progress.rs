@@ -107,6 +107,7 @@ pub(crate) fn lost_cell() -> Cell {
         machine: String::new(),
         params: String::new(),
         settings: Vec::new(),
+        services: Vec::new(),
         workload: String::new(),
         watch: None,
         mode: recording::Mode::Exact,

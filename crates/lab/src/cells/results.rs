@@ -137,6 +137,7 @@ impl Lab {
             machine: String::new(),
             params: String::new(),
             settings: Vec::new(),
+            services: Vec::new(),
             workload: String::new(),
             watch: None,
             mode: Mode::Exact,
@@ -253,6 +254,7 @@ fn unavailable(plan: &CellPlan, error: &Error) -> Cell {
 /// A cell as far as its plan goes.
 fn planned(plan: &CellPlan, ending: Ending) -> Cell {
     let settings = plan.settings.iter().map(|s| format!("{}={}", s.path, s.value));
+    let services = plan.services.iter().map(|service| service.command.to_string());
     Cell {
         name: plan.name.clone(),
         asked: plan.kernel.clone(),
@@ -261,6 +263,7 @@ fn planned(plan: &CellPlan, ending: Ending) -> Cell {
         machine: plan.machine.to_string(),
         params: plan.params.clone(),
         settings: settings.collect(),
+        services: services.collect(),
         workload: plan.workload.clone(),
         watch: plan.watch,
         mode: plan.mode,

@@ -184,6 +184,8 @@ mod tests {
         Order {
             version: order::VERSION,
             settings: Vec::new(),
+            services: Vec::new(),
+            environment: Vec::new(),
             background: Vec::new(),
             task: Task::Symbols,
             trace: None,

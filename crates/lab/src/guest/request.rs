@@ -1,8 +1,8 @@
 //! The request for one boot of a guest: a cell's measurement, or a task of the lab itself.
 
 use agent::Task;
-use experiments::{CellPlan, Machine};
-use recording::{BackgroundLoad, GuestSetting, Mode, Source};
+use experiments::{CellPlan, Machine, usual_environment};
+use recording::{BackgroundLoad, GuestSetting, Mode, ServiceSpec, Source};
 
 /// The number of the first variation of a cell, and its seed.
 pub(crate) const FIRST: u32 = 1;
@@ -18,6 +18,10 @@ pub(crate) struct Request {
     pub(crate) params: String,
     /// Kernel settings, in the order in which they are written.
     pub(crate) settings: Vec<GuestSetting>,
+    /// Services that run beside the task, in the order in which they are started.
+    pub(crate) services: Vec<ServiceSpec>,
+    /// The environment of the services.
+    pub(crate) environment: Vec<(String, String)>,
     /// The background load.
     pub(crate) background: Vec<BackgroundLoad>,
     pub(crate) task: Task,
@@ -36,6 +40,8 @@ impl Request {
             machine: Machine::default(),
             params: String::new(),
             settings: Vec::new(),
+            services: Vec::new(),
+            environment: Vec::new(),
             background: Vec::new(),
             task,
             trace: None,
@@ -71,6 +77,11 @@ impl From<&CellPlan> for Request {
             machine: plan.machine.clone(),
             params: plan.params.clone(),
             settings: plan.settings.clone(),
+            services: plan.services.clone(),
+            environment: match plan.services.is_empty() {
+                true => Vec::new(),
+                false => usual_environment(),
+            },
             background: plan.background.clone(),
             task: Task::Measure(plan.spec.clone()),
             trace: plan.watch,

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use experiments::guest_path;
+use experiments::{ProgramFiles, guest_path};
 use kernels::Wanted;
 use recording::ProgramSpec;
 use rustix::fs::{Mode, OFlags};
@@ -66,11 +66,18 @@ pub(super) struct Packer<'a> {
     path: String,
     has_grown: bool,
     libraries: Libraries,
+    /// What to do if a program is missing: its name, and the hint.
+    hints: &'a [(String, String)],
     look: Look<'a>,
 }
 
 impl<'a> Packer<'a> {
-    pub(super) fn new(spec: &'a ProgramSpec, folder: &'a Path, look: Look<'a>) -> Self {
+    pub(super) fn new(
+        spec: &'a ProgramSpec,
+        files: &'a ProgramFiles,
+        look: Look<'a>,
+    ) -> Self {
+        let ProgramFiles { folder, hints, .. } = files;
         let path = spec.environment.iter().find(|(name, _)| name == PATH);
         Self {
             directory: &spec.directory,
@@ -79,6 +86,7 @@ impl<'a> Packer<'a> {
             path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
             has_grown: false,
             libraries: Libraries::new(spec, folder),
+            hints,
             look,
         }
     }
@@ -174,7 +182,10 @@ impl<'a> Packer<'a> {
         PackError::NoProgram {
             name: name.to_owned(),
             path: self.path.clone(),
-            hint: packages::hint(Wanted::Program(name), self.look),
+            hint: match self.hints.iter().find(|(program, _)| program == name) {
+                Some((_, hint)) => hint.clone(),
+                None => packages::hint(Wanted::Program(name), self.look),
+            },
         }
     }
 

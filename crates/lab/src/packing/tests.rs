@@ -86,6 +86,7 @@ impl Site {
             unit: None,
         };
         let files = ProgramFiles {
+            hints: Vec::new(),
             folder: self.root.clone(),
             programs: Vec::new(),
             files: Vec::new(),

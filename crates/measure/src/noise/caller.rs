@@ -52,6 +52,7 @@ pub fn caller_gaps(
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     refuse(&spec, facts)?;
     let ring = Ring::new(place(&spec, cpu).capacity);

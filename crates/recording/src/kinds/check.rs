@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{CpuSet, Nanos};
 
-use crate::{NoiseSeries, TicksSeries};
+use crate::{AtScaleSpec, NoiseSeries, TicksSeries};
 
 /// The parameters of `check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub struct CheckSpec {
     pub idle_ns: Nanos,
     /// How long noise is measured.
     pub noise_ns: Nanos,
+    /// The ranks for which the effect of the noise is reported; `None`: the default ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_scale: Option<AtScaleSpec>,
 }
 
 /// The measured values of `check`.

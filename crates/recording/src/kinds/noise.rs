@@ -1,9 +1,12 @@
 //! OS noise of busy CPUs: parameters and measured values.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
-use crate::blame::{Blamed, Source};
+use crate::AtScaleSpec;
+use crate::blame::{Blamed, Culprit, Share, Source};
 use crate::moment::Trigger;
 use crate::moments_found::{Value, Values, monotonic};
 use crate::phases::Phases;
@@ -25,6 +28,9 @@ pub struct NoiseSpec {
     /// Parts into which the duration is divided; `None`: one part, which begins at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
+    /// The ranks for which the effect of the noise is reported; `None`: the default ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_scale: Option<AtScaleSpec>,
 }
 
 /// The measured values of all CPUs.
@@ -86,6 +92,31 @@ impl CpuNoise {
             [] => vec![Span { start: Nanos::ZERO, length: self.elapsed_ns }],
             phases => phases.to_vec(),
         }
+    }
+
+    /// The time from the start of the loop in which every gap was stored. Later gaps were only counted,
+    /// so their positions are unknown.
+    pub fn window(&self) -> Nanos {
+        self.lost.map_or(self.elapsed_ns, |lost| lost.since_ns.min(self.elapsed_ns))
+    }
+
+    /// The gaps without the time of the measuring process's own threads.
+    pub fn gaps_without_own(&self) -> Cow<'_, [Span]> {
+        let Some(blamed) = &self.blamed else { return Cow::Borrowed(&self.gaps) };
+        let is_own = |share: &&Share| {
+            let culprit = blamed.culprits.get(share.culprit);
+            culprit.is_some_and(Culprit::is_own)
+        };
+        if !blamed.culprits.iter().any(Culprit::is_own) {
+            return Cow::Borrowed(&self.gaps);
+        }
+        let mut gaps = self.gaps.clone();
+        for share in blamed.shares.iter().filter(is_own) {
+            if let Some(gap) = gaps.get_mut(share.gap) {
+                gap.length = gap.length.saturating_sub(share.ns);
+            }
+        }
+        Cow::Owned(gaps)
     }
 }
 

@@ -58,6 +58,13 @@ pub enum Ready {
     Socket(String),
     /// This file exists.
     File(String),
+    /// This file, such as one of the kernel's, has this text, without white space around it.
+    Text {
+        /// Its path.
+        file: String,
+        /// The text.
+        text: String,
+    },
 }
 
 /// The measured values.

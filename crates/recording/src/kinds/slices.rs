@@ -220,8 +220,8 @@ tuple_form!(LooseEnd { at_ns: Nanos, task: u32, end: End });
 /// Where tasks were placed in the scheduler's queue when they woke up, in virtual time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placements {
-    /// How far a task of nice 0 has to be placed before the running one to preempt it (CFS); `None`:
-    /// that is decided otherwise (EEVDF).
+    /// How far a task of nice 0 has to be placed before the running one to preempt it (CFS), in the last
+    /// round; `None`: that is decided otherwise (EEVDF).
     pub granularity_ns: Option<Nanos>,
     /// Wake-ups while a task ran, in their order.
     pub wakeups: Vec<Placement>,
@@ -339,7 +339,25 @@ mod tests {
                 }],
             }),
             wakers: None,
-            placements: None,
+            placements: Some(placements()),
+        }
+    }
+
+    fn placements() -> Placements {
+        let placement = Placement {
+            at_ns: Nanos::from_micros(12),
+            cpu: Cpu::new(1),
+            task: 1,
+            running: 0,
+            ahead_ns: 40_000_000,
+            ahead_of_average_ns: -3_000,
+            lost_ns: Some(Nanos::from_millis(7)),
+        };
+        let behind = Placement { ahead_ns: -5, lost_ns: None, ..placement };
+        Placements {
+            granularity_ns: Some(Nanos::from_millis(10)),
+            wakeups: vec![placement, behind],
+            lost: 3,
         }
     }
 
@@ -363,10 +381,22 @@ mod tests {
                 "cpus": [{"cpu": 1, "stretches": [[9_000, 980_000, 0, "wakeup"]],
                     "loose_ends": [[4_000, 0, "tick"]], "lost": 2}]},
             "wakers": null,
+            "placements": {"granularity_ns": 10_000_000, "lost": 3, "wakeups": [
+                [12_000, 1, 1, 0, 40_000_000, -3_000, 7_000_000], [12_000, 1, 1, 0, -5, -3_000, null],
+            ]},
         });
         assert_eq!(serde_json::to_value(spec()).unwrap(), asked);
         assert_eq!(serde_json::from_value::<SlicesSpec>(asked).unwrap(), spec());
         assert_eq!(serde_json::to_value(series()).unwrap(), seen);
         assert_eq!(serde_json::from_value::<SlicesSeries>(seen).unwrap(), series());
+    }
+
+    /// Check that a file without placements, as a kernel's are, has no key of them.
+    #[test]
+    fn without_placements() {
+        let measured = SlicesSeries { placements: None, ..series() };
+        let seen = serde_json::to_value(&measured).unwrap();
+        assert_eq!(seen.get("placements"), None);
+        assert_eq!(serde_json::from_value::<SlicesSeries>(seen).unwrap(), measured);
     }
 }

@@ -50,7 +50,7 @@ impl LabelledCell<'_> {
     }
 }
 
-/// Whether the cell adds neither boot parameters nor settings.
+/// Whether the cell adds neither boot parameters nor settings nor services.
 pub(crate) fn is_unmodified(cell: &Cell) -> bool {
-    cell.params.is_empty() && cell.settings.is_empty()
+    cell.params.is_empty() && cell.settings.is_empty() && cell.services.is_empty()
 }

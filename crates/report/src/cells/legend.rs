@@ -47,7 +47,7 @@ pub(crate) fn legend(cells: &[&LabelledCell<'_>]) -> Document {
 }
 
 /// What is special about a cell: workload and machine if they are not common, event source, boot
-/// parameters, settings.
+/// parameters, settings, services.
 fn about(cell: &Cell, is_machine_common: bool, is_workload_common: bool) -> Text {
     let mut words = Vec::new();
     if !is_workload_common && !cell.workload.is_empty() {
@@ -60,6 +60,10 @@ fn about(cell: &Cell, is_machine_common: bool, is_workload_common: bool) -> Text
     if !cell.settings.is_empty() {
         let settings = Text::join(cell.settings.iter().map(Text::command), ", ");
         words.push(text!("with {}", settings));
+    }
+    if !cell.services.is_empty() {
+        let services = Text::join(cell.services.iter().map(Text::command), ", ");
+        words.push(text!("beside {}", services));
     }
     if !is_machine_common && !cell.machine.is_empty() {
         words.push(text!("on {}", cell.machine.as_str()));

@@ -1,5 +1,7 @@
 //! The lines of other measurements: noise, ticks of idle CPUs, calls, latency, time slices.
 
+use std::ops::RangeInclusive;
+
 use summary::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
     CpuTicksSummary, SlicesSummary, StepSlices, Summary, WakeCulprit, answer,
@@ -9,10 +11,13 @@ use units::Ppm;
 use crate::cells::table::{Line, Row, call_column, count, cut, value, words};
 use crate::document::table::{Cell, Column};
 use crate::measurements::latency::causes as late;
+use crate::measurements::scheduler;
 use crate::number;
 
 /// The maximum number of causes for each cell.
 const CAUSES: usize = 6;
+/// The least and the most columns for the name of a scheduler.
+const SCHEDULER: RangeInclusive<usize> = 9..=30;
 
 /// The summary of a cell whose instructions are not counted.
 pub(crate) fn measured<'a>(row: &'a Row<'_>) -> Option<&'a Summary> {
@@ -119,7 +124,7 @@ pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
     let [user, kernel] = cost.instructions();
     let [processes, slice, switches] = slice(&cost.summary);
     let passes = number::known(results.passes_hz);
-    vec![vec![
+    let line = vec![
         processes,
         slice,
         value("±", number::any(off)),
@@ -127,12 +132,22 @@ pub(crate) fn slices_costs(row: &Row<'_>) -> Vec<Line> {
         value("passes/s", passes),
         value("user", count(user.get())),
         value("kernel", count(kernel.get())),
-    ]]
+    ];
+    vec![with_scheduler(row, line)]
 }
 
 pub(crate) fn slices(row: &Row<'_>) -> Vec<Line> {
     let Some(Summary::Slices(summary)) = measured(row) else { return Vec::new() };
-    vec![slice(summary).into()]
+    vec![with_scheduler(row, slice(summary).into())]
+}
+
+/// The line with the name of the scheduler, if it is one of sched_ext. Tables have the column if a line has
+/// it.
+fn with_scheduler(row: &Row<'_>, mut line: Line) -> Line {
+    let answer = answer(row.named.cell);
+    let name = answer.and_then(|answer| scheduler::name(&answer.recording.facts));
+    line.extend(name.map(|name| (Column::name("scheduler", SCHEDULER), name.into())));
+    line
 }
 
 fn slice(summary: &SlicesSummary) -> [(Column, Cell); 3] {
@@ -154,8 +169,31 @@ mod tests {
     use crate::example::cell::{OLD, cell, done};
     use crate::example::cells::page;
     use crate::example::latency::latency;
-    use crate::example::{GUEST, slices};
+    use crate::example::{GUEST, slices, with_scheduler};
     use crate::terminal::full_text;
+
+    /// Check that the table of time slices has the scheduler of each cell, if one has a scheduler of sched_ext.
+    #[test]
+    fn schedulers_of_cells() {
+        let timed = |name: &str, recording: Recording| recording::Cell {
+            mode: Mode::Timed,
+            ..cell(name, OLD, done(recording, None))
+        };
+        let own = timed("alone", slices(GUEST, true));
+        let other = with_scheduler(slices(GUEST, true), "simple", true);
+        let cells = [own.clone(), timed("simple alone", other)];
+        let table = |cells: &[recording::Cell]| {
+            let text = full_text(&cells_document(&page("mine", cells)));
+            let lines = text.lines().filter(|line| !line.contains(" on "));
+            lines.filter(|line| line.contains("16+2")).map(str::to_owned).collect()
+        };
+        let lines: Vec<String> = table(&cells);
+        let [plain, simple] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(plain.trim_end().ends_with('-'), "{plain}");
+        assert!(simple.ends_with("simple (sched_ext)"), "{simple}");
+        let lines: Vec<String> = table(&[own]);
+        assert!(!lines[0].contains('-') && !lines[0].contains("sched"), "{lines:?}");
+    }
 
     /// Check the tables of latency and of time slices.
     #[test]

@@ -74,9 +74,9 @@ fn with_tolerance(metric: &Metric) -> Text {
     }
 }
 
-/// Workload, machine, boot parameters and settings of a cell.
+/// Workload, machine, boot parameters, settings and services of a cell.
 fn about(cell: &Cell) -> Text {
-    let more = std::iter::once(&cell.params).chain(&cell.settings);
+    let more = std::iter::once(&cell.params).chain(&cell.settings).chain(&cell.services);
     let more = more.filter(|more| !more.is_empty()).map(Text::command);
     let words = [cell.workload.as_str(), &cell.machine].map(Text::from);
     Text::join(words.into_iter().chain(more), "; ")

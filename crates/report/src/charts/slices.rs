@@ -1,6 +1,7 @@
 //! The picture of `slices`: for each variant the tasks on each CPU during 50 ms, and histograms of all
 //! slices; if switches were not traced, the mean slices only.
 
+pub(crate) mod placements;
 mod rows;
 mod words;
 

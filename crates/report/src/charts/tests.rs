@@ -262,6 +262,7 @@ fn all() -> Vec<(String, Chart)> {
         ("wakers", crate::example::wakers(GUEST, 20)),
         ("guests", crate::example::guests(GUEST, 20)),
         ("watch", crate::example::watch::watch(GUEST)),
+        ("placed", crate::example::slices_placed(GUEST)),
     ] {
         for chart in super::of(&recording, &Summary::of(&recording)) {
             all.push((format!("{name}-{}", chart.name), chart));

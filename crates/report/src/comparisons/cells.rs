@@ -73,8 +73,9 @@ fn inputs(cells: &[Cell]) -> Table {
     let inputs = |(at, cell): (usize, &Cell)| {
         let [name, kernel, machine] =
             [&cell.name, &cell.kernel, &cell.machine].map(Text::name);
-        let more = [cell.params.clone(), cell.settings.join(", ")];
-        let more = more.into_iter().filter(|more| !more.is_empty()).map(Text::command);
+        let more = [&cell.settings, &cell.services].map(|words| words.join(", "));
+        let more = [cell.params.clone()].into_iter().chain(more);
+        let more = more.filter(|more| !more.is_empty()).map(Text::command);
         let inputs = text!("{} on {} ({})", name, kernel, machine);
         [letter(at).into(), Text::join([inputs].into_iter().chain(more), "; ")]
     };

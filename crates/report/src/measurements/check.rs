@@ -26,15 +26,25 @@ use crate::measurements::check::machine::machine;
 use crate::measurements::check::measured::{measured, overview, title};
 use crate::measurements::check::sources::{sources, top_sources};
 use crate::measurements::check::verdict::{details, verdict};
+use crate::measurements::noise::at_scale::at_scale;
 
 /// The number of listed CPUs on one screen: all of them, or of more those that lost most.
 const CPUS: usize = 8;
 const WORST_CPUS: usize = 5;
 /// The number of listed sources.
 const SOURCES: usize = 6;
-/// The numbers of sources and of actions on one screen, of which the first that have room are listed.
-const ON_SCREEN: [(usize, usize); 7] =
-    [(6, 3), (5, 3), (4, 3), (3, 3), (3, 2), (3, 1), (2, 1)];
+/// The numbers of sources and of actions on one screen, and whether it says what noise does to many ranks; the
+/// first that have room are listed.
+const ON_SCREEN: [(usize, usize, bool); 8] = [
+    (6, 3, true),
+    (5, 3, true),
+    (4, 3, true),
+    (3, 3, true),
+    (3, 3, false),
+    (3, 2, false),
+    (3, 1, false),
+    (2, 1, false),
+];
 /// A longer doubt is not quoted on one screen.
 const DOUBT: usize = 130;
 /// So many kinds of doubts are named.
@@ -56,6 +66,7 @@ pub(crate) fn check(
     let split = summary.verdict.split.as_ref();
     let full = Document::from(verdict(&summary.verdict))
         .add_full(details(&summary.verdict))
+        .add_full(at_scale(&summary.noise.at_scale))
         .add_full(title(spec, series, summary))
         .add(measured(spec, series, summary))
         .add((!is_measured).then_some("OS noise was not measured."))
@@ -64,20 +75,20 @@ pub(crate) fn check(
         .add_full(machine(recording, summary))
         .add_full(sources(&summary.verdict, &summary.noise))
         .add_full(all_findings(facts, found));
-    let screens = ON_SCREEN.map(|(sources, most)| {
+    let screens = ON_SCREEN.map(|(sources, most, has_scale)| {
         let listed = &actions[..most.min(actions.len())];
-        screen(recording, spec, series, summary, sources, listed)
+        screen(recording, spec, series, summary, (sources, has_scale), listed)
     });
     Document::default().add_or(full, Content::Fitted(screens.into()))
 }
 
-/// One screen, with so many sources and these actions.
+/// One screen, with so many sources, the effect on many ranks or not, and these actions.
 fn screen(
     recording: &Recording,
     spec: &CheckSpec,
     series: &CheckSeries,
     summary: &CheckSummary,
-    sources: usize,
+    (sources, has_scale): (usize, bool),
     actions: &[Item],
 ) -> Document {
     let more = Content::Footer(text!("{}{}", Text::command("--full"), MORE));
@@ -90,7 +101,8 @@ fn screen(
     }
     let split = summary.verdict.split.as_ref();
     let all = summary.noise.cpus.len();
-    Document::from(verdict(&summary.verdict))
+    let ranks = has_scale.then(|| at_scale(&summary.noise.at_scale));
+    Document::from(Text::join([verdict(&summary.verdict)].into_iter().chain(ranks), " "))
         .add(overview(summary, if all > CPUS { WORST_CPUS } else { all }))
         .add(split.map(|split| top_sources(&split.groups, sources)))
         .add(to_do(summary, actions))

@@ -1,6 +1,7 @@
 //! The tables of `noise`: the noise of each CPU, its sources, the probability that jobs are hit,
 //! and `/proc` counters. Of many CPUs, only those with the most noise are listed.
 
+pub(crate) mod at_scale;
 pub(crate) mod culprits;
 pub(crate) mod edges;
 pub(crate) mod firmware;
@@ -16,6 +17,7 @@ use units::Ppm;
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table};
 use crate::document::text::{Text, text};
+use crate::measurements::noise::at_scale::at_scale;
 use crate::measurements::noise::culprits::{culprits, together};
 use crate::measurements::noise::edges::edges;
 use crate::measurements::noise::firmware::firmware;
@@ -52,7 +54,9 @@ pub(crate) fn noise(
         .lines(periods(summary))
         .add(edges(summary))
         .add(eventless(summary));
-    let document = Document::from(title(spec, series, summary))
+    let ranks = at_scale(&summary.at_scale);
+    let first = Text::join([title(spec, series, summary), ranks], " ");
+    let document = Document::from(first)
         .add_or(noise_table(&listed), noise_table(&few))
         .add_full(LOST)
         .add(culprits(series.source, summary))
@@ -91,7 +95,7 @@ pub(crate) fn left_out(cpus: &Worst<'_, CpuNoiseSummary>) -> Text {
 /// Whether the table of risks fits on one screen, too: beside no sources, or beside few.
 fn is_small(summary: &NoiseSummary) -> bool {
     let sources = together(summary).rows.len();
-    2 * summary.cpus.len() + sources <= if sources == 0 { 10 } else { 6 }
+    2 * summary.cpus.len() + sources <= if sources == 0 { 9 } else { 5 }
 }
 
 fn title(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> Text {

@@ -2,9 +2,10 @@
 //! process.
 
 pub(crate) mod classic;
+pub(crate) mod placements;
+mod widths;
 
-use std::ops::RangeInclusive;
-
+use facts::Facts;
 use recording::{End, Policy, SlicesSeries, SlicesSpec, Source};
 use summary::{SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary};
 use units::Nanos;
@@ -13,8 +14,9 @@ use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
 use crate::measurements::noise::culprits::source_words;
+use crate::measurements::slices::widths::{PROCESS, VARIANT};
 use crate::measurements::ticks::words::cpus;
-use crate::measurements::wakers;
+use crate::measurements::{scheduler, wakers};
 use crate::number::{self, ShareUnit};
 
 /// Of more processes than this, only [`SHORTEST`] spinners are listed.
@@ -31,13 +33,11 @@ const GROUPS: [(&str, &[End]); 4] = [
 ];
 /// The variant with the settings that were not changed.
 const UNMODIFIED: &str = "unmodified";
-/// The width of the name of a variant, and of a process.
-const VARIANT: RangeInclusive<usize> = 8..=40;
-const PROCESS: RangeInclusive<usize> = 6..=15;
 const LEGEND: &str = "\"slice\": mean CPU time between two involuntary context switches; \"CPU \
     used\": by all processes; \"work\": loop iterations, compared with the unmodified settings.";
 
 pub(crate) fn slices(
+    facts: &Facts,
     spec: &SlicesSpec,
     series: &SlicesSeries,
     summary: &SlicesSummary,
@@ -53,9 +53,11 @@ pub(crate) fn slices(
         Document::section(title, wakers::table(woken))
     });
     Document::from(title(spec, summary))
+        .add(scheduler::sentence(facts))
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))
         .add(all_ends(source, summary))
+        .add(placements::placements(&variants(summary), summary.placements_lost))
         .add_full(definitions(found))
         .add_full(Document::section("Each process", tasks(summary)))
         .add_full(woken)
@@ -240,6 +242,25 @@ mod tests {
     #[test]
     fn traced() {
         assert_snapshot!(text_of(&example::slices(GUEST, true)));
+    }
+
+    /// Check that the report names a scheduler of sched_ext, and its part of the tasks; and that it has no line
+    /// about the kernel's own.
+    #[test]
+    fn schedulers() {
+        let text = |all: Option<bool>| {
+            let mut recording = example::slices(GUEST, true);
+            if let Some(all) = all {
+                recording = example::with_scheduler(recording, "lavd_1.1.4", all);
+            }
+            text_of(&recording)
+        };
+        let is_named = "Scheduler: lavd_1.1.4 (sched_ext), not the fair class.";
+        assert!(text(Some(true)).contains(is_named), "{}", text(Some(true)));
+        let some =
+            "Scheduler: the fair class; tasks of SCHED_EXT have lavd_1.1.4 (sched_ext).";
+        assert!(text(Some(false)).contains(some), "{}", text(Some(false)));
+        assert!(!text(None).contains("Scheduler:"));
     }
 
     /// Check that without tracing, causes and single slices are reported as unknown.

@@ -153,6 +153,8 @@ fn others() {
     let counts = [999_999, 1_000_000, 47_751_804, 999_950_000, u64::MAX];
     let short = ["999,999", "1 M", "47.8 M", "1.00 G", "18.4 E"];
     assert_eq!(counts.map(short_count), short);
+    assert_eq!([-3_000_000, 0, 5].map(signed_duration), ["-3 ms", "0 ns", "5 ns"]);
+    assert_eq!(signed_duration(i64::MIN), "-106,752 d");
     assert_eq!(moment(Nanos::from_millis(12_049)), "12.0 s");
     assert_eq!(moment(Nanos::from_millis(12_050)), "12.1 s");
 }

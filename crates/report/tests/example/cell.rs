@@ -184,6 +184,7 @@ pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
         machine: "pc, 1 CPU of qemu64,-rdrand, 256 MiB".to_owned(),
         params: String::new(),
         settings: Vec::new(),
+        services: Vec::new(),
         workload: "noise on CPU 0 for 1 s".to_owned(),
         watch: None,
         mode: Mode::Exact,

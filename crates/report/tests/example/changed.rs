@@ -1,5 +1,6 @@
 //! Recordings changed: with few gaps, attributed gaps, wide numbers.
 
+use facts::Fact;
 use recording::{
     Blamed, Body, CheckSeries, Culprit, CulpritKind, Lost, Partner, ProcCounts,
     Recording, Share, Source, Steal, StealClock, Thread, Wakeup,
@@ -31,6 +32,19 @@ pub(crate) fn quiet(mut recording: Recording) -> Recording {
             }
         }
     }
+    recording
+}
+
+/// The same recording of a machine with a scheduler of sched_ext, for all ordinary tasks or for some.
+pub(crate) fn with_scheduler(
+    mut recording: Recording,
+    ops: &str,
+    has_all: bool,
+) -> Recording {
+    let sched = &mut recording.facts.sched;
+    sched.ext_state = Fact::known("enabled".to_owned(), "/sys/kernel/sched_ext/state");
+    sched.ext_ops = Fact::known(ops.to_owned(), "/sys/kernel/sched_ext/root/ops");
+    sched.ext_switch_all = Fact::known(has_all, "/sys/kernel/sched_ext/switch_all");
     recording
 }
 

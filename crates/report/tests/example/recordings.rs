@@ -12,9 +12,10 @@ use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::example::slices as slices_example;
 
-pub(crate) use crate::example::changed::{blamed, quiet, wide};
+pub(crate) use crate::example::changed::{blamed, quiet, wide, with_scheduler};
 pub(crate) use crate::example::guests::guests;
 pub(crate) use crate::example::jitter::jitter;
+pub(crate) use crate::example::scale::scale;
 
 pub(crate) mod cell;
 pub(crate) mod cells;
@@ -22,6 +23,7 @@ mod changed;
 pub(crate) mod guests;
 mod jitter;
 pub(crate) mod latency;
+mod scale;
 pub(crate) mod sets;
 pub(crate) mod slices;
 mod summaries;
@@ -223,6 +225,7 @@ pub(crate) fn noise(groups: &str, count: u32) -> Recording {
         fifo: None,
         trigger: Trigger::default(),
         phases: None,
+        at_scale: None,
     };
     let body = Body::Noise { spec, series: noise_series(count) };
     let doubt = Doubt::new(
@@ -238,6 +241,7 @@ pub(crate) fn check(groups: &str, count: u32) -> Recording {
         rest_cpus: set(count),
         idle_ns: Nanos::from_secs(2),
         noise_ns: Nanos::from_secs(10),
+        at_scale: None,
     };
     let mut rest = ticks_series(count, 2);
     for cpu in rest.samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
@@ -330,6 +334,12 @@ pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
 pub(crate) fn slices(groups: &str, is_traced: bool) -> Recording {
     let (spec, series) =
         if is_traced { slices_example::woken() } else { slices_example::untraced() };
+    recording(groups, Body::Slices { spec, series }, Vec::new())
+}
+
+/// The same, simulated: with the placement of tasks that woke up.
+pub(crate) fn slices_placed(groups: &str) -> Recording {
+    let (spec, series) = slices_example::placed();
     recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 

@@ -2,9 +2,9 @@
 //! times per second. Synthetic, similar to real schedulers, and reproducible.
 
 use recording::{
-    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
-    SlicesTask, SlicesTurn, Source, Step, StepSetting, Stretch, SwitchedTask, Switches,
-    TaskTime,
+    CpuSwitches, End, LooseEnd, Placement, Placements, Policy, Role, SlicesSample,
+    SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Source, Step, StepSetting, Stretch,
+    SwitchedTask, Switches, TaskTime,
 };
 use units::{Cpu, CpuSet, Nanos};
 
@@ -97,6 +97,36 @@ pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
         cpu.loose_ends = holes.collect();
         cpu.lost = 1234;
     }
+    (spec, series)
+}
+
+/// The same as [`woken`], with placements as of a simulation: with unmodified settings 49 of 50 tasks that
+/// wake up are far enough ahead to preempt, with the variant none.
+pub(crate) fn placed() -> (SlicesSpec, SlicesSeries) {
+    const MS: i64 = 1_000_000;
+    let (spec, mut series) = woken();
+    let wakeup = |round: &SlicesTurn, at: u32| {
+        let (cpu, running) = (at % 2, at % 16);
+        let far = if at % 50 == 0 { 8 * MS } else { (40 + i64::from(at % 10)) * MS };
+        let near = i64::from(at % 5) * MS / 4 - MS / 5;
+        let ahead_ns = if round.step == 0 { far } else { near };
+        let lost = Nanos::from_micros(5_000 + 100 * u64::from(running));
+        Placement {
+            at_ns: round.samples[0].start_ns + Nanos::from_millis(at.into()),
+            cpu: Cpu::new(cpu),
+            task: 16 + cpu,
+            running,
+            ahead_ns,
+            ahead_of_average_ns: ahead_ns - MS,
+            lost_ns: Some(lost).filter(|_| ahead_ns > 10 * MS),
+        }
+    };
+    let each = u32::try_from(ROUND / 1_000_000).unwrap();
+    let turns = series.turns.iter();
+    let wakeups = turns.flat_map(|turn| (0..each).map(|at| wakeup(turn, at)));
+    let granularity_ns = Some(Nanos::from_millis(10));
+    let wakeups = wakeups.collect();
+    series.placements = Some(Placements { granularity_ns, wakeups, lost: 0 });
     (spec, series)
 }
 

@@ -66,6 +66,7 @@ fn cell(recording: Recording) -> Cell {
         machine: "pc".to_owned(),
         params: String::new(),
         settings: Vec::new(),
+        services: Vec::new(),
         workload: String::new(),
         watch: None,
         mode: Mode::Exact,

@@ -96,6 +96,7 @@ mod tests {
             wakeups_hz: None,
             traced_slices: None,
             ends: Vec::new(),
+            placements: None,
         }
     }
 

@@ -12,9 +12,9 @@ use units::{Cpu, Nanos, Span};
 use crate::comparison::observation::{Observation, culprits};
 use crate::metrics::read::gaps;
 use crate::metrics::table::GapNumbers;
+use crate::noise::NoiseSummary;
 use crate::noise::culprits::GapTotal;
 use crate::noise::over_time::common;
-use crate::noise::{NoiseSummary, window};
 use crate::summary::Items;
 
 /// With fewer blocks, their dependence cannot be estimated.
@@ -92,7 +92,8 @@ fn items(all: &Items<'_>) -> Vec<Level> {
 /// Blocks of the time in which the gaps of all CPUs were stored. A gap belongs to the block in which it
 /// starts; its time to those in which it was.
 pub(crate) fn noise(series: &NoiseSeries) -> Vec<Level> {
-    let total = series.cpus.iter().map(window).min().unwrap_or(Nanos::ZERO);
+    let total =
+        series.cpus.iter().map(recording::CpuNoise::window).min().unwrap_or(Nanos::ZERO);
     let is_traced = NoiseSummary::is_source(series.source);
     let block = |index: u64, length: u64| {
         let [start, length] = [index * length, length].map(Nanos::from_nanos);

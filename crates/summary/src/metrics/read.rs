@@ -13,7 +13,8 @@ use crate::metrics::row::{each, of_call, parts, whole};
 use crate::metrics::table::{
     CALL_COST, CALL_TIME, GAPS, GUESTS, GapNumbers, IDLE, INTERRUPT_LATENCY, JITTER,
     KINDS, LATENCY, NOHZ_COST, NOHZ_ENTRY, NOHZ_OBSERVED, NOISE, PROGRAM, PROGRAM_COST,
-    RUN, SLICES, STRESS, STRETCHES, TICK, TICKS, TOP, USER_LATENCY, VALUE, WAKERS, WATCH,
+    RUN, SCALE, SLICES, STRESS, STRETCHES, TICK, TICKS, TOP, USER_LATENCY, VALUE, WAKERS,
+    WATCH,
 };
 use crate::noise::CpuNoiseSummary;
 use crate::summary::Summary;
@@ -78,6 +79,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         Summary::Jitter(jitter) => whole(JITTER, jitter),
         Summary::Slices(slices) => whole(SLICES, &slices.results),
         Summary::Guests(guests) => whole(GUESTS, guests),
+        Summary::Scale(scale) => whole(SCALE, scale),
         Summary::Imported(summary) => imported(summary),
     }
 }

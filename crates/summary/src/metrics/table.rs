@@ -22,6 +22,7 @@ use crate::nohz::{NohzStressSummary, NohzTestSummary};
 use crate::noise::culprits::GapTotal;
 use crate::program::ProgramSummary;
 use crate::run::RunSummary;
+use crate::scale::ScaleSummary;
 use crate::slices::StepSlices;
 use crate::ticks::CpuTicksSummary;
 use crate::top::TopCpuSummary;
@@ -256,6 +257,11 @@ table! { of_recordings:
             |cpu| ppm(cpu.steal_ppm);
         "queue_wait_ns_max" Ns Less "wait in the run queue, longest"
             "longest wait of a thread in the run queue of the CPU" |cpu| ns(cpu.wait_ns_max);
+    }
+    SCALE(ScaleSummary) "scale" {
+        "scale_slowdown_ppm" Ppm Less "slowdown of the most ranks"
+            "additional run time of the largest number of ranks, mean over all seeds"
+            |scale| ppm(scale.counts.last().and_then(|count| Some(count.slowdown?.ppm)));
     }
     GUESTS(GuestsSummary) "guests" {
         GUESTS_CPU_PPM Ppm Less "CPU time of all guests"

@@ -6,7 +6,6 @@ use recording::CpuNoise;
 use units::{Nanos, Ppm};
 
 use crate::noise::free::{self, Risk};
-use crate::noise::window;
 
 /// The shortest job.
 const SHORTEST: u64 = 1_000;
@@ -15,7 +14,7 @@ const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 
 /// The risks of jobs from a microsecond up to a tenth of the measurement, six lengths in each power of ten.
 pub fn job_hits(cpu: &CpuNoise) -> Vec<Risk> {
-    let window = window(cpu);
+    let window = cpu.window();
     let powers = std::iter::successors(Some(SHORTEST), |power| power.checked_mul(10));
     let lengths =
         powers.flat_map(|power| STEPS.map(|step| power.saturating_mul(step) / 10));

@@ -1,22 +1,15 @@
 //! The run times of jobs of a fixed CPU time on CPUs with gaps, from the gaps themselves.
 //!
 //! Jobs run back to back from the start of the window; each takes its CPU time and the gaps that it
-//! meets. If many CPUs wait for the slowest of them after each step, a step takes the longest of as
-//! many job times. The mean of a step follows exactly from the distribution of the job times, if they
-//! are independent (as in Hoefler, Schneider and Lumsdaine, "Characterizing the influence of system
-//! noise on large-scale applications by simulation", SC10, which also covers the trees of collective
-//! operations).
+//! meets.
 //!
 //! Cannot see jobs longer than the measurement, and times longer than the longest measured one.
-
-use std::time::Duration;
 
 use units::{Nanos, Ppm, Span};
 
 /// The run times of jobs of one length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobTimes {
-    job: Nanos,
     /// In ascending order.
     times: Vec<Nanos>,
 }
@@ -31,7 +24,7 @@ impl JobTimes {
         let mut times: Vec<Nanos> =
             cpus.flat_map(|(window, gaps)| times(job, window, gaps)).collect();
         times.sort_unstable();
-        Self { job, times }
+        Self { times }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -44,25 +37,6 @@ impl JobTimes {
         let median = self.times.get(self.times.len() / 2)?;
         let half = Nanos::from_nanos(last.saturating_sub(*first).get() / 2);
         Ppm::of(half, *median)
-    }
-
-    /// The mean of the longest of `drawn` random times; `None` without times.
-    pub(crate) fn mean_of_longest(&self, drawn: u32) -> Option<Nanos> {
-        let count = self.times.len() as f64;
-        let power = f64::from(drawn);
-        // The longest is at most the n-th in ascending order if each of the drawn ones is: with the
-        // probability (n / count)^drawn. The difference to that of n - 1 is the weight of the n-th.
-        let up_to = |number: usize| (number as f64 / count).powf(power);
-        let parts = self.times.iter().zip(1..).map(|(time, number)| {
-            time.as_secs_f64() * (up_to(number) - up_to(number - 1))
-        });
-        let mean = || Nanos::from(Duration::from_secs_f64(parts.sum()));
-        (!self.times.is_empty()).then(mean)
-    }
-
-    /// The additional time of a step, as a share of the job.
-    pub(crate) fn slowdown(&self, longest: Nanos) -> Option<Ppm> {
-        Ppm::of(longest.saturating_sub(self.job), self.job)
     }
 }
 
@@ -119,20 +93,12 @@ mod tests {
         assert!(found[3..].iter().all(|time| *time == nanos(10)));
     }
 
-    /// Check the mean of the longest against the definition, for two times and for one CPU.
+    /// Check the spread of a few times, and of one.
     #[test]
-    fn longest_of_many() {
+    fn spread_of_few() {
         let of = |times: &[u64]| JobTimes {
-            job: nanos(10),
             times: times.iter().copied().map(nanos).collect(),
         };
-        assert_eq!(of(&[10, 20]).mean_of_longest(1), Some(nanos(15)));
-        // Both are 10 with a probability of 1/4.
-        assert_eq!(of(&[10, 20]).mean_of_longest(2), Some(nanos(18)));
-        assert_eq!(of(&[10, 10, 10, 20]).mean_of_longest(1_000), Some(nanos(20)));
-        assert_eq!(of(&[]).mean_of_longest(7), None);
-        let slower = of(&[10, 20]).slowdown(nanos(15)).unwrap();
-        assert!((slower.get() - 500_000.0).abs() < 1e-6);
         let spread = of(&[10, 20, 30]).spread().unwrap();
         assert!((spread.get() - 500_000.0).abs() < 1e-6);
         assert_eq!(of(&[10]).spread(), None);

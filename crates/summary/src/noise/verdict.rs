@@ -8,13 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use facts::Unit;
-use recording::{CpuNoise, CulpritKind, ThreadOwner};
+use recording::{AtScaleSpec, CpuNoise, CulpritKind, ThreadOwner, source_name};
 use serde::Serialize;
 use units::{Nanos, Ppm};
 
+use crate::noise::at_scale::AtScale;
 use crate::noise::culprits::CulpritSummary;
 use crate::noise::job_times::JobTimes;
-use crate::noise::{CpuNoiseSummary, NoiseSummary, window};
+use crate::noise::{CpuNoiseSummary, NoiseSummary};
 
 /// From this share on that other programs use, a machine is busy: a program that needs a CPU for
 /// itself gets a tenth less of it.
@@ -274,23 +275,17 @@ pub(crate) fn source_of<'a>(
     let owner = thread.and_then(|thread| thread.owner.as_ref());
     match (kind, owner) {
         (Thread, Some(ThreadOwner::Kernel)) => {
-            (LossCategory::Kernel, kind, without_number(name))
+            (LossCategory::Kernel, kind, source_name(name, thread))
         }
-        (Thread, Some(ThreadOwner::Program(program))) => {
-            (LossCategory::Programs, kind, program)
+        (Thread, Some(ThreadOwner::Program(_)) | None) => {
+            (LossCategory::Programs, kind, source_name(name, thread))
         }
-        (Thread, None) => (LossCategory::Programs, kind, name),
         (Quota, _) => (LossCategory::Quota, kind, name),
         (Steal, _) => (LossCategory::Hypervisor, kind, name),
         (CulpritKind::Firmware, _) => (LossCategory::Firmware, kind, name),
         (Unexplained, _) => (LossCategory::Unexplained, kind, name),
         (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
     }
-}
-
-/// `kworker` of `kworker/1:2-events`, `ksoftirqd` of `ksoftirqd/0`, `kdamond` of `kdamond.0`.
-fn without_number(name: &str) -> &str {
-    name.split(['/', '.', ':']).next().unwrap_or(name)
 }
 
 /// The unit of a program's culprit.
@@ -322,21 +317,29 @@ pub(crate) fn groups(
 
 impl Consequences {
     fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
-        let windows = || cpus.iter().map(|cpu| (window(cpu), cpu.gaps.as_slice()));
-        let jobs = JobTimes::new(JOB, windows());
+        let windows = || cpus.iter().map(|cpu| (cpu.window(), cpu.gaps.as_slice()));
         let benchmarks = JobTimes::new(BENCHMARK, windows());
         let enough = benchmarks.count() >= RUNS;
-        let step = jobs.mean_of_longest(NODES);
+        let step = step(noise, cpus);
         Self {
             job_ns: JOB,
             job_hit_ppm: mean_hit(noise),
             benchmark_ns: BENCHMARK,
             benchmark_spread_ppm: benchmarks.spread().filter(|_| enough),
             nodes: NODES,
-            step_ns: step,
-            step_slowdown_ppm: step.and_then(|step| jobs.slowdown(step)),
+            step_ns: step.map(|step| step.mean_ns()),
+            step_slowdown_ppm: step.map(|step| step.slowdown_ppm),
         }
     }
+}
+
+/// The effect on parallel jobs: the one that was asked for, or another.
+fn step(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Option<AtScale> {
+    let (ranks, step_ns) = (u64::from(NODES), JOB);
+    let is_same = |one: &&AtScale| (one.ranks, one.step_ns) == (ranks, step_ns);
+    let known = noise.at_scale.iter().find(is_same).copied();
+    let asked = || AtScaleSpec { ranks: vec![ranks], step_ns };
+    known.or_else(|| AtScale::of(&asked(), cpus).pop())
 }
 
 /// The probability on a random CPU; `None` if unknown for one of them.

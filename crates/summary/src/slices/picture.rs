@@ -15,7 +15,7 @@ use crate::slices::tasks;
 use crate::slices::window::{PictureRow, begun_in, ended_in, place};
 
 /// The window of each variant.
-const WINDOW: Nanos = Nanos::from_millis(50);
+pub(super) const WINDOW: Nanos = Nanos::from_millis(50);
 
 /// The role of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

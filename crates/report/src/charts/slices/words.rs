@@ -6,6 +6,7 @@ use summary::{PictureStep, SlicesPicture, StepSlices};
 use units::Nanos;
 
 use crate::document::text::{Text, text};
+use crate::measurements::scheduler;
 use crate::measurements::ticks::words::{self as tick_words, cpus};
 use crate::number;
 
@@ -49,7 +50,8 @@ pub(super) fn machine(facts: &Facts) -> Text {
         release.map_or_else(|| "?".into(), |release| Text::name(release.to_string()));
     let tick = tick_words::rate(facts);
     let tick = tick.map(|rate| text!(", tick {}", rate));
-    text!("Linux {}{}", release, tick)
+    let scheduler = scheduler::name(facts).map(|name| text!(", scheduler {}", name));
+    text!("Linux {}{}{}", release, tick, scheduler)
 }
 
 /// The figures of a variant, with their names; quantiles are unknown if nothing of it was traced.

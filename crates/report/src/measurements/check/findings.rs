@@ -183,7 +183,7 @@ pub(crate) mod tests {
 
     fn found(recording: &recording::Recording) -> Vec<FindingText> {
         let Body::Check { series, .. } = &recording.body else { return Vec::new() };
-        let summary = CheckSummary::of(series);
+        let summary = CheckSummary::of(None, series);
         let advice = advice(&recording.facts, &summary);
         let found = advise::findings(&recording.facts, &summary, &advice);
         findings(&recording.facts, found)

@@ -119,14 +119,5 @@ pub(crate) fn details(verdict: &Verdict) -> Text {
             }
         )),
     };
-    let of = &verdict.consequences;
-    let steps = of.step_ns.map(|step| {
-        text!(
-            "If {} such CPUs wait for the slowest after each step of {}, a step takes {}.",
-            of.nodes,
-            of.job_ns,
-            step
-        )
-    });
-    Text::join([causes, steps].into_iter().flatten(), " ")
+    causes.into()
 }
