@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("What was measured before?", &["report", "export"]),
 ];
 /// A command that no other command has.
-const FIRST: &str = "check";
+const FIRST: &str = "restore";
 /// Commands that are not listed.
 const HIDDEN: [&str; 1] = ["generate"];
 /// The heading of clap's list.
