@@ -224,12 +224,10 @@ fn builtins() {
     });
     let slices: Vec<String> =
         rows.into_iter().flatten().chain(others.into_iter().flatten()).collect();
-    let schedulers: Vec<String> = ["", "simple ", "lavd ", "rusty "]
-        .iter()
-        .flat_map(|setting| {
-            ["alone", "one", "both"].map(|workload| format!("{setting}{workload}"))
-        })
-        .collect();
+    let schedulers = ["", "simple ", "lavd ", "rusty "].map(|setting| {
+        ["alone", "one", "both"].map(|workload| format!("{setting}{workload}"))
+    });
+    let schedulers = schedulers.as_flattened();
     let trim = [
         "tick-cost other",
         "syscalls calls",
