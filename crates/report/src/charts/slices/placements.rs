@@ -22,7 +22,7 @@ pub(crate) fn chart(
     summary: &SlicesSummary,
     picture: &PlacementsPicture,
 ) -> Chart {
-    let title = "Wake-ups: how far tasks are placed before the running one";
+    let title = "Wake-ups: how far before the running task";
     let variants = variants(summary).into_iter().zip(&picture.steps);
     let panels = variants.map(|((name, of), woken)| {
         panel(of, woken, picture.window).titled(name, about(of, woken))
