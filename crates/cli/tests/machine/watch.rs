@@ -148,13 +148,16 @@ fn the_kernel_counts_the_same() {
     let object = json(&[&args[..], &[log.to_str().unwrap()]].concat());
     let (after, passed) = (counters(), began.elapsed());
     let summary = &object["summary"];
-    // The program's own start and end take part of the time between the readings.
-    let share = number(&summary["elapsed_ns"]) as f64 / passed.as_nanos() as f64;
+    // The program's own start and end take part of the time between the readings; they use a CPU, so
+    // that a thread may run less and wait more than otherwise.
+    let outside = passed.as_nanos() as f64 - number(&summary["elapsed_ns"]) as f64;
+    let share = 1.0 - outside / passed.as_nanos() as f64;
     for (at, key) in [(0, "run_ns"), (1, "wait_ns"), (2, "waits")] {
         let whole = (after[at] - before[at]) as f64;
         let found = number(&summary[key]) as f64;
         assert!(found <= whole * 1.02, "{key}: {found} of {whole}");
-        assert!(found >= whole * share * 0.85, "{key}: {found} of {whole} * {share}");
+        let least = if key == "waits" { whole * share * 0.5 } else { whole - outside };
+        assert!(found >= least * 0.98, "{key}: {found} of {whole}, {outside} ns outside");
     }
     // Delays are written as they happen.
     let log = fs::read_to_string(log).unwrap();
