@@ -43,7 +43,7 @@ fn setting(item: &Value) -> Option<(PathBuf, String)> {
 }
 
 /// The goal with the fewest settings, so that a short budget is enough for one; `None`, with the reason printed, if
-/// no setting is advised that can be tried.
+/// no setting is advised that can be tried. The values are those of the machine only if no other test changes some.
 fn advised(test: &str) -> Option<Advised> {
     cpu(test)?;
     let of = |goal: &'static str| {
@@ -83,8 +83,8 @@ fn items(output: &Output) -> Vec<Value> {
 /// that all settings have their old values.
 #[test]
 fn settings_are_proven() {
-    let Some(advised) = advised("settings_are_proven") else { return };
     let _alone = alone();
+    let Some(advised) = advised("settings_are_proven") else { return };
     let output = output(&prove(advised.goal, "--budget=40s"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_restored(&advised, &output);
@@ -109,8 +109,8 @@ fn settings_are_proven() {
 /// have their old values.
 #[test]
 fn signals_restore_settings() {
-    let Some(advised) = advised("signals_restore_settings") else { return };
     let _alone = alone();
+    let Some(advised) = advised("signals_restore_settings") else { return };
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let mut run = tool(&prove(advised.goal, "--budget=10m"));
         let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -132,8 +132,8 @@ fn signals_restore_settings() {
 /// that fails is reported at once unless failures are accepted.
 #[test]
 fn a_program_is_advised() {
-    let Some(advised) = advised("a_program_is_advised") else { return };
     let _alone = alone();
+    let Some(advised) = advised("a_program_is_advised") else { return };
     let args = ["advise", "--json", "--budget=60s", "--goal", advised.goal];
     let run = |more: &[&str]| output(&[&args[..], more].concat());
     let failed = run(&["--", "false"]);

@@ -3,6 +3,7 @@
 
 mod advise;
 mod compare;
+mod counters;
 mod culprits;
 #[path = "../shared/environment.rs"]
 mod environment;

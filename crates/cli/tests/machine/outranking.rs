@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use units::Cpu;
 
+use crate::counters::now;
+
 /// Its name.
 pub(crate) const NAME: &str = "nf-pathd";
 const BUSY: Duration = Duration::from_millis(2);
@@ -65,15 +67,6 @@ impl Outranking {
         };
         busy.iter().map(part).sum()
     }
-}
-
-/// `CLOCK_MONOTONIC`, in nanoseconds.
-fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time` only.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) }, 0);
-    let part = |part: i64| u64::try_from(part).unwrap();
-    part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
 }
 
 impl Drop for Outranking {

@@ -6,13 +6,14 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::environment::with_usual_signals;
 use crate::tool::{
     TOOL, children, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
+    wait_for,
 };
 
 /// A CPU that is available here, the last one.
@@ -33,14 +34,6 @@ fn told(stderr: &[u8]) -> Value {
     let said = text(stderr);
     let at = said.find("{\n").unwrap_or_else(|| panic!("no JSON: {said}"));
     serde_json::from_str(&said[at..]).unwrap()
-}
-
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "no {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A program that reports when it is ready, in that file.

@@ -104,6 +104,15 @@ pub(crate) fn signal(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
 }
 
+/// Waits until something is so, for a minute at most.
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Waits until each spinning thread of the process has run for much longer than it needs to
 /// measure its pass, also on a busy machine, so that it spins.
 pub(crate) fn wait_for_spinners(child: &Child, threads: usize) {

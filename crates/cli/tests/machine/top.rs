@@ -1,14 +1,11 @@
 //! The live view of what uses the CPUs, on a terminal and without one.
 
-use std::fs;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::counters::{Counters, schedstat};
 use crate::culprits::can_watch;
 use crate::quota::{Load, WithQuota};
 use crate::terminals::OnTerminal;
@@ -19,50 +16,6 @@ use crate::tool::{
 /// The sequences that begin and end the alternate screen.
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
-
-/// The time of a load on CPUs, its time waiting for one, and its number of runs, by the kernel.
-fn schedstat(load: &Load) -> [u64; 3] {
-    let file = format!("/proc/{}/schedstat", load.0.id());
-    let text = fs::read_to_string(file).unwrap();
-    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
-    [(); 3].map(|()| numbers.next().unwrap())
-}
-
-/// The kernel's count of a cgroup's throttling, read every 10 ms.
-struct Counts {
-    has_ended: Arc<AtomicBool>,
-    reader: JoinHandle<Vec<(u64, u64)>>,
-}
-
-impl Counts {
-    fn begin(cgroup: WithQuota) -> Self {
-        let has_ended = Arc::<AtomicBool>::default();
-        let is_over = Arc::clone(&has_ended);
-        let reader = std::thread::spawn(move || {
-            let mut read = Vec::new();
-            while !is_over.load(Ordering::Relaxed) {
-                read.push((monotonic(), cgroup.throttled_ns()));
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            read
-        });
-        Self { has_ended, reader }
-    }
-
-    /// The growth between two moments.
-    fn between(self, from: u64, until: u64) -> u64 {
-        self.has_ended.store(true, Ordering::Relaxed);
-        let read = self.reader.join().unwrap();
-        let at = |moment| read.iter().rfind(|(time, _)| *time <= moment).unwrap().1;
-        at(until) - at(from)
-    }
-}
-
-/// The kernel's monotonic clock, in nanoseconds.
-fn monotonic() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
@@ -95,13 +48,14 @@ fn the_kernel_counts_the_same() {
     }
     let cpu = first_cpu();
     let loads = [Load::start(&cpu), Load::start(&cpu)];
-    let outer = loads.each_ref().map(schedstat);
+    let counters = || loads.each_ref().map(|load| schedstat(load.0.id()));
+    let before = counters();
     let object = json(&["top", "-d", "2", "-i", "500ms", "--json", "--series"]);
-    let after = loads.each_ref().map(schedstat);
+    let after = counters();
     let (series, cpu) = (&object["series"], Value::from(cpu.parse::<u64>().unwrap()));
     let elapsed = number(&series["elapsed_ns"]);
     let interrupts = of_cpu(series, &cpu, "interrupts_ns");
-    for (load, (before, after)) in loads.iter().zip(outer.into_iter().zip(after)) {
+    for (load, (before, after)) in loads.iter().zip(before.into_iter().zip(after)) {
         let (ns, runs) = of_process(series, load.0.id());
         let [ran, _, counted] = [0, 1, 2].map(|at| after[at] - before[at]);
         // The kernel counted for longer, and its time has interrupts in it.
@@ -136,11 +90,16 @@ fn time_of_a_quota() {
     let load = Load::start(&cpu);
     cgroup.with(&load.0);
     std::thread::sleep(Duration::from_millis(300));
-    let counts = Counts::begin(cgroup);
+    let throttled = Counters::begin(move || cgroup.throttled_ns());
     let object = json(&["top", "-d", "3", "-i", "1", "--json", "--series"]);
     let [began, elapsed] =
         ["began_ns", "elapsed_ns"].map(|key| number(&object["series"][key]));
-    let counted = counts.between(began, began + elapsed);
+    let throttled = throttled.end();
+    let until = |moment| {
+        let read = throttled.iter().rfind(|reading| reading.between_ns[1] <= moment);
+        read.unwrap().value
+    };
+    let counted = until(began + elapsed) - until(began);
     let cpu = Value::from(cpu.parse::<u64>().unwrap());
     let quota = of_cpu(&object["series"], &cpu, "quota_ns");
     // The kernel counts at the end of each throttling, which lasts up to a period.

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::counters::{Counters, Reading, schedstat};
 use crate::culprits::can_watch;
 use crate::environment::end_with_test;
 use crate::outranking::{self, Outranking};
 use crate::tool::{
     first_cpu, is_root, json, on, public_tool, run, signal, spawn, text, tool, turn,
-    unprivileged,
+    unprivileged, wait_for,
 };
 
 /// A shell with a script, which ends with the test.
@@ -37,12 +38,7 @@ impl Script {
             let stat = fs::read_to_string(format!("/proc/{}/stat", spins.pid())).unwrap();
             stat.contains("(sh)")
         };
-        for _ in 0..1000 {
-            if is_own() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for("shell", is_own);
         let _ = fs::write(autogroup, "-20");
         spins
     }
@@ -122,6 +118,27 @@ fn delays_of_a_program() {
     }
 }
 
+/// The least and the most that a thread's counters can have grown between two moments, as they were read at
+/// others. A wait that had begun before the first one is not in the least, and one that ended after the last
+/// one is in the most, as the kernel counts a wait when it is over.
+fn growth(read: &[Reading<[u64; 3]>], from: u64, until: u64) -> [[u64; 2]; 3] {
+    let last = |moment| {
+        let earlier = read.iter().rfind(|reading| reading.between_ns[1] <= moment);
+        earlier.unwrap().value
+    };
+    let later = |moment| {
+        let later = read.iter().filter(|reading| reading.between_ns[0] > moment);
+        let mut values = later.map(|reading| reading.value);
+        let [_, _, runs] = values.next().unwrap();
+        values.find(|value| value[2] > runs).unwrap()
+    };
+    let ([before, begun], [ending, over]) =
+        ([last(from), later(from)], [last(until), later(until)]);
+    let between =
+        |at: usize| [ending[at].saturating_sub(begun[at]), over[at] - before[at]];
+    [0, 1, 2].map(between)
+}
+
 /// Check that the time of a thread on CPUs, its waits and its number of runs are those that the kernel
 /// counts in `schedstat`, for a thread that sleeps and wakes up beside others.
 #[test]
@@ -138,26 +155,24 @@ fn the_kernel_counts_the_same() {
     let pid = sleeps.pid();
     let log = tempfile::tempdir().unwrap();
     let log = log.path().join("delays.jsonl");
-    let counters = || {
-        let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-        let numbers = text.split_whitespace().map(|word| word.parse().unwrap());
-        numbers.collect::<Vec<u64>>()
-    };
-    let (before, began) = (counters(), Instant::now());
-    let args = ["watch", "-p", &pid, "-d", "4", "--json", "--log"];
+    let counters = Counters::begin({
+        let pid = sleeps.0.id();
+        move || schedstat(pid)
+    });
+    let args = ["watch", "-p", &pid, "-d", "4", "--json", "--series", "--log"];
     let object = json(&[&args[..], &[log.to_str().unwrap()]].concat());
-    let (after, passed) = (counters(), began.elapsed());
-    let summary = &object["summary"];
-    // The program's own start and end take part of the time between the readings; they use a CPU, so
-    // that a thread may run less and wait more than otherwise.
-    let outside = passed.as_nanos() as f64 - number(&summary["elapsed_ns"]) as f64;
-    let share = 1.0 - outside / passed.as_nanos() as f64;
-    for (at, key) in [(0, "run_ns"), (1, "wait_ns"), (2, "waits")] {
-        let whole = (after[at] - before[at]) as f64;
-        let found = number(&summary[key]) as f64;
-        assert!(found <= whole * 1.02, "{key}: {found} of {whole}");
-        let least = if key == "waits" { whole * share * 0.5 } else { whole - outside };
-        assert!(found >= least * 0.98, "{key}: {found} of {whole}, {outside} ns outside");
+    // The wait that it ended in is counted when it is over.
+    let [_, _, runs] = schedstat(sleeps.0.id());
+    wait_for("run", || schedstat(sleeps.0.id())[2] > runs + 1);
+    let read = counters.end();
+    let (summary, series) = (&object["summary"], &object["series"]);
+    let [began, elapsed] = ["began_ns", "elapsed_ns"].map(|key| number(&series[key]));
+    let grown = growth(&read, began, began + elapsed);
+    for ([least, most], key) in grown.into_iter().zip(["run_ns", "wait_ns", "waits"]) {
+        let found = number(&summary[key]);
+        let is_between = found + found / 50 >= least && found <= most + most / 50;
+        println!("{key}: {found}, by the kernel {least} to {most}");
+        assert!(is_between, "{key}: {found}, by the kernel {least} to {most}");
     }
     // Delays are written as they happen.
     let log = fs::read_to_string(log).unwrap();
