@@ -24,22 +24,34 @@ pub(crate) struct Saving {
     pub(crate) save: bool,
 }
 
-/// Where the recording is saved.
+/// Where the recording and its report are written.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct SaveOptions {
+pub(crate) struct RecordingFiles {
     /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
     /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
     /// standard output, instead of the report. Can be repeated.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
+}
+
+impl RecordingFiles {
+    pub(crate) fn files(&self) -> Vec<Destination<'_>> {
+        outputs(&self.output)
+    }
+}
+
+/// The same, and whether the numbers are saved.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SaveOptions {
+    #[command(flatten)]
+    pub(crate) recording: RecordingFiles,
     #[command(flatten)]
     pub(crate) saving: Saving,
 }
 
 impl SaveOptions {
-    /// Where the recording and its report are written.
     pub(crate) fn files(&self) -> Vec<Destination<'_>> {
-        outputs(&self.output)
+        self.recording.files()
     }
 }
 

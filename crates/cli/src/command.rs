@@ -414,7 +414,7 @@ impl Command {
             | Self::Sim(_)
             | Self::Generate(_) => return None,
         };
-        Some((!saved.output.is_empty(), saved.saving.save))
+        Some((!saved.files().is_empty(), saved.saving.save))
     }
 }
 

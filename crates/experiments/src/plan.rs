@@ -23,9 +23,6 @@ use crate::variations::Variations;
 
 /// Whole periods of the tick, whatever `CONFIG_HZ` of 100, 250, 300 and 1000 it has.
 const PHASE_EVERY: Nanos = Nanos::from_millis(20);
-/// Offsets that lie well apart in the period of each of these ticks, and that begin at other
-/// passes of the measuring loop.
-const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
 /// The plan of one guest run.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +108,7 @@ fn phases(table: &Table) -> Option<Phases> {
     (table.mode.0 == Mode::Exact).then_some(Phases {
         count: table.phases.get(),
         every_ns: PHASE_EVERY,
-        step_ns: PHASE_STEP,
+        step_ns: Phases::STEP,
     })
 }
 

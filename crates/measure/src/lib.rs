@@ -42,6 +42,7 @@ pub use jitter::{test_loop, work};
 pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
 pub use program::readiness;
+pub use run::ended;
 pub use time::{counter, mark};
 
 use facts::{ExtState, Facts, Root, Throttling};

@@ -259,7 +259,8 @@ fn counts_of(
     ProcCounts { span_ns: after.at.saturating_sub(before.at), ..sum.unwrap_or_default() }
 }
 
-pub(crate) fn ended(status: libc::c_int) -> Ended {
+/// How a process ended, from its status as `waitpid(2)` has it.
+pub fn ended(status: libc::c_int) -> Ended {
     let byte = |number: libc::c_int| u8::try_from(number).unwrap_or(u8::MAX);
     if libc::WIFSIGNALED(status) {
         Ended::Killed(byte(libc::WTERMSIG(status)))

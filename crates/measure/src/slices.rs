@@ -22,7 +22,7 @@ use recording::{
     Step,
 };
 use rustix::time::{ClockId, clock_getres};
-use units::{Cpu, CpuSet, Nanos, chain};
+use units::{CpuSet, Nanos, chain};
 
 use crate::control::observer::Watch;
 use crate::latency::timers::{now, timer_slack};
@@ -147,7 +147,7 @@ impl Sampler<'_> {
         let stop = watch.control.stop.clone();
         let is_stopped = || stop.is_requested();
         for turn in 0..spec.turns {
-            for step in in_order(turn, steps.len()) {
+            for step in spec.steps_of_turn(turn) {
                 let tunings = &steps[step];
                 let tuned = match tunings.is_empty() {
                     true => None,
@@ -182,7 +182,7 @@ impl Sampler<'_> {
         words: &str,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<SlicesSample>, Error> {
-        let length = turn_length(spec);
+        let length = spec.turn_ns();
         let each = spec.sample_ns.unwrap_or(length);
         let mut buffer = StatusBuffer::new();
         let mut samples = Vec::new();
@@ -251,20 +251,9 @@ fn uneven(before: &Reading, after: &Reading) -> Option<Doubt> {
     })
 }
 
-/// The steps of a turn, in their order.
-fn in_order(turn: u32, steps: usize) -> impl Iterator<Item = usize> {
-    (0..steps).map(move |at| if turn % 2 == 0 { at } else { steps - 1 - at })
-}
-
 /// How many phases there are.
 fn phases(spec: &SlicesSpec) -> u32 {
     Phases::parts(spec.phases.as_ref())
-}
-
-/// How long one turn is.
-fn turn_length(spec: &SlicesSpec) -> Nanos {
-    let turns = u64::from(spec.turns.max(1)) * u64::from(phases(spec));
-    Nanos::from_nanos(spec.duration_ns.get() / turns)
 }
 
 /// Waits until each of them has run once: the last ones have to wait for all others.
@@ -293,12 +282,8 @@ fn wait_for_all(
 
 /// Spinners, then sleepers.
 fn specs(spec: &SlicesSpec) -> Vec<WorkerSpec> {
-    let cpus: Vec<Cpu> = spec.cpus.iter().collect();
-    let at = |place: u32| {
-        let place = usize::try_from(place).unwrap_or(0) % cpus.len().max(1);
-        let one = cpus.get(place).copied().filter(|_| spec.pinned);
-        one.map_or_else(|| spec.cpus.clone(), |cpu| CpuSet::from_iter([cpu]))
-    };
+    let at =
+        |place| spec.pinned_cpu(place).map_or_else(|| spec.cpus.clone(), CpuSet::from);
     let worker = |kind: &str, work: Work, place: u32| WorkerSpec {
         name: format!("{kind}/{place}"),
         work,
@@ -369,7 +354,7 @@ fn check_times(spec: &SlicesSpec) -> Result<(), Error> {
     if !(1..=TURNS_MAX).contains(&spec.turns) {
         return refused("the number of rounds must be between 1 and 1000");
     }
-    let turn = turn_length(spec);
+    let turn = spec.turn_ns();
     check_length("a round (the duration by the number of rounds and phases)", turn)?;
     match spec.sample_ns {
         Some(sample) if !(Nanos::from_millis(1)..=turn).contains(&sample) => {
@@ -537,7 +522,7 @@ mod tests {
         let every_ns = Nanos::from_millis(20);
         let phases = Some(recording::Phases { count: 2, every_ns, step_ns });
         let spec = SlicesSpec { phases, turns: 1, sample_ns: None, ..spec() };
-        assert_eq!(turn_length(&spec), Nanos::from_millis(200));
+        assert_eq!(spec.turn_ns(), Nanos::from_millis(200));
         let series = run_with(&spec, &mut Vec::new()).unwrap();
         let samples: Vec<_> =
             series.turns.iter().flat_map(|turn| &turn.samples).collect();

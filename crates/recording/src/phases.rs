@@ -19,6 +19,10 @@ pub struct Phases {
 }
 
 impl Phases {
+    /// Offsets that lie well apart in the periods of ticks of 100 to 1000 Hz, and that begin at other
+    /// passes of a measuring loop.
+    pub const STEP: Nanos = Nanos::from_nanos(1_381_967);
+
     /// The start of a part, which is counted from 0, at or after `now`.
     pub fn start(&self, part: u32, now: Nanos) -> Nanos {
         let every = self.every_ns.get().max(1);

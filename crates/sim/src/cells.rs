@@ -3,7 +3,7 @@
 //!
 //! The guest's recording has the load, the kernel's release, `CONFIG_HZ` and the CPUs; the cell has the
 //! settings that were written and the boot parameters. The kernel's own work takes the time that was
-//! measured in Debian's kernels (`Costs::measured`, `KernelThread::measured`).
+//! measured in Debian's kernels (`Machine::measured`).
 //!
 //! Cannot see: a kernel's patches and configuration, other processes of the guest, and what the tracing of
 //! a traced cell executes.
@@ -14,7 +14,7 @@ mod settings;
 use facts::TickMode;
 use recording::{BackgroundLoad, Body, Cell, Ending, Mode, Recording, SlicesSpec};
 
-use crate::scheduler::{Costs, Error, KernelThread, Kind, Machine, Rules};
+use crate::scheduler::{Error, Kind, Machine, Rules};
 use crate::slices::Simulation;
 
 /// The seed: the machine of an exact cell has no random delays, so that it has no effect.
@@ -60,7 +60,7 @@ impl SimulatedCell {
             traces: cell.watch.is_some(),
             places: false,
         };
-        let recording = simulation.run(spec)?.into();
+        let recording = simulation.run(spec)?;
         let remarks = [other, parameters(&cell.params), traced(cell)];
         let remarks = remarks.into_iter().flatten().collect();
         Ok(Self { rules: name, remarks, recording })
@@ -92,9 +92,7 @@ fn machine(guest: &Recording, rules: &Rules) -> Result<Machine, Error> {
     let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     Ok(Machine {
         stops_idle_tick: facts.tick.mode.get() != Some(&TickMode::Periodic),
-        threads: KernelThread::measured(rules.name()),
-        costs: Costs::measured(rules.name()),
-        ..Machine::new(cpus, hz)
+        ..Machine::measured(rules, cpus, hz)
     })
 }
 

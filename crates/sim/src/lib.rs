@@ -8,6 +8,5 @@
 
 pub mod cells;
 pub mod ranks;
-mod recorded;
 pub mod scheduler;
 pub mod slices;

@@ -6,9 +6,9 @@
 
 use facts::Facts;
 use recording::{
-    CpuSwitches, Doubt, Phases, Placement, Placements, Policy as Class, Role,
-    SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Source, Step,
-    Stretch, SwitchedTask, Switches, TaskTime,
+    Body, CpuSwitches, Moments, Phases, Placement, Placements, Policy as Class,
+    Recording, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
+    Source, Stretch, SwitchedTask, Switches, TaskTime,
 };
 use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
@@ -25,6 +25,8 @@ const LONGEST: Nanos = Nanos::from_secs(24 * 3600);
 const LOOK: Nanos = Nanos::from_millis(2);
 /// The most stretches and wake-ups that are stored, of all CPUs.
 const STORED_MAX: usize = 2_000_000;
+/// When a simulation is taken: virtual time begins then. The same inputs give the same bytes.
+const TAKEN: &str = "1970-01-01T00:00:00Z";
 /// The IDs of the first task, and of the first kernel thread.
 const FIRST_PID: u32 = 100_000;
 const FIRST_THREAD: u32 = 10;
@@ -46,34 +48,21 @@ pub struct Simulation {
     pub places: bool,
 }
 
-/// What was simulated.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Simulated {
-    /// What is known of the simulated machine.
-    pub facts: Facts,
-    /// The parameters.
-    pub spec: SlicesSpec,
-    /// The values.
-    pub series: SlicesSeries,
-    /// Reasons not to trust them.
-    pub doubts: Vec<Doubt>,
-}
-
 impl Simulation {
     /// Runs the load.
     ///
     /// # Errors
     /// `Kind::Load` if the load or the machine is invalid, `Kind::Setting` if the rules do not have a
     /// setting of a step.
-    pub fn run(&self, spec: &SlicesSpec) -> Result<Simulated, Error> {
+    pub fn run(&self, spec: &SlicesSpec) -> Result<Recording, Error> {
         check(spec)?;
         let mut log = Log::new(self);
         let mut turns = Vec::new();
         for phase in 0..Phases::parts(spec.phases.as_ref()) {
-            for (number, step) in order(spec) {
+            for step in (0..spec.turns).flat_map(|turn| spec.steps_of_turn(turn)) {
                 let (round, samples) = self.round(spec, log, phase, step)?;
                 log = round;
-                turns.push(SlicesTurn { step: number, samples });
+                turns.push(SlicesTurn { step: number(step), samples });
             }
         }
         let (switches, placements) = log.into_parts(spec);
@@ -81,15 +70,19 @@ impl Simulation {
             began_ns: Nanos::ZERO,
             tasks: tasks(spec),
             turns,
-            switches: switches.filter(|_| self.traces),
+            switches: Some(switches).filter(|_| self.traces),
             wakers: None,
             placements: Some(placements).filter(|_| self.places),
         };
-        Ok(Simulated {
+        Ok(Recording {
+            taken: TAKEN.to_owned(),
+            tool: Recording::TOOL.to_owned(),
             facts: self.facts(),
-            spec: spec.clone(),
-            series,
+            body: Body::Slices { spec: spec.clone(), series },
             doubts: Vec::new(),
+            moments: Moments::default(),
+            hardware: None,
+            repeat: None,
         })
     }
 
@@ -99,10 +92,11 @@ impl Simulation {
         spec: &SlicesSpec,
         log: Log,
         phase: u32,
-        step: Option<&Step>,
+        step: usize,
     ) -> Result<(Log, Vec<SlicesSample>), Error> {
         let mut rules = self.rules.clone();
-        for setting in step.iter().flat_map(|step| &step.settings) {
+        let changes = step.checked_sub(1).and_then(|place| spec.steps.get(place));
+        for setting in changes.iter().flat_map(|step| &step.settings) {
             rules.set(&setting.name, &setting.value)?;
         }
         let mut machine = self.machine.clone();
@@ -140,8 +134,8 @@ impl Simulation {
         engine: &mut Engine<Log>,
         offset: Nanos,
     ) -> Vec<SlicesSample> {
-        let length = round_length(spec);
-        let sample_ns = spec.sample_ns.unwrap_or(length).max(Nanos::from_nanos(1));
+        let length = spec.turn_ns();
+        let sample_ns = spec.sample_ns.unwrap_or(length);
         let began = engine.now();
         let mut before = self.reading(spec, engine);
         let mut samples = Vec::new();
@@ -187,14 +181,14 @@ impl Simulation {
             ("kernel.release", json!(release)),
             ("tick.hz", json!(self.machine.hz)),
             ("sched.features", json!(self.rules.enabled_features())),
-            ("cpus.online", json!(machine_cpus(&self.machine))),
-            ("cpus.possible", json!(machine_cpus(&self.machine))),
+            ("cpus.online", json!(self.machine.all_cpus())),
+            ("cpus.possible", json!(self.machine.all_cpus())),
         ])
     }
 }
 
 fn check(spec: &SlicesSpec) -> Result<(), Error> {
-    let length = round_length(spec);
+    let length = spec.turn_ns();
     let sample = spec.sample_ns.unwrap_or(length);
     let text = match () {
         () if spec.duration_ns > LONGEST => "the simulated time must be at most a day",
@@ -207,22 +201,6 @@ fn check(spec: &SlicesSpec) -> Result<(), Error> {
         () => return Ok(()),
     };
     Err(Error::new(Kind::Load, text))
-}
-
-/// The rounds: the unmodified settings and each variant, in reverse order in every second round.
-fn order(spec: &SlicesSpec) -> Vec<(u32, Option<&Step>)> {
-    let steps = std::iter::once(None).chain(spec.steps.iter().map(Some));
-    let forth: Vec<_> = (0..).zip(steps).collect();
-    let back: Vec<_> = forth.iter().rev().copied().collect();
-    (0..spec.turns)
-        .flat_map(|turn| if turn % 2 == 0 { forth.clone() } else { back.clone() })
-        .collect()
-}
-
-fn round_length(spec: &SlicesSpec) -> Nanos {
-    let parts =
-        u64::from(spec.turns.max(1)) * u64::from(Phases::parts(spec.phases.as_ref()));
-    Nanos::from_nanos((spec.duration_ns.get() / parts).max(1))
 }
 
 /// From one reading to the next. Where tasks read themselves, the length is the mean of theirs.
@@ -254,19 +232,12 @@ fn tasks(spec: &SlicesSpec) -> Vec<SlicesTask> {
         pid: FIRST_PID + place,
         name: format!("{kind}/{number}"),
         role,
-        cpu: pinned(spec, number),
+        cpu: spec.pinned_cpu(number),
     };
     let spinners = (0..spec.spinners).map(|one| ("spin", Role::Spinner, one, one));
     let sleepers =
         (0..spec.sleepers).map(|one| ("sleep", Role::Sleeper, one, spec.spinners + one));
     spinners.chain(sleepers).map(task).collect()
-}
-
-/// The CPU that a task of its kind is pinned to, round robin.
-fn pinned(spec: &SlicesSpec, number: u32) -> Option<Cpu> {
-    let count = spec.cpus.len().max(1);
-    let place = usize::try_from(number).unwrap_or(0) % count;
-    spec.cpus.iter().nth(place).filter(|_| spec.pinned)
 }
 
 /// What the tasks do.
@@ -280,7 +251,8 @@ fn load(spec: &SlicesSpec, machine: &Machine) -> Vec<TaskSpec> {
     });
     let sleep = Work::Sleep { sleep_ns: spec.sleep_ns, burst_ns: spec.burst_ns };
     let task = |(work, number)| {
-        let cpus = pinned(spec, number).map_or_else(|| spec.cpus.clone(), CpuSet::from);
+        let cpus = spec.pinned_cpu(number);
+        let cpus = cpus.map_or_else(|| spec.cpus.clone(), CpuSet::from);
         TaskSpec { work, policy, cpus, slice_ns: None }
     };
     let spinners = (0..spec.spinners).map(|number| (spin, number));
@@ -288,15 +260,11 @@ fn load(spec: &SlicesSpec, machine: &Machine) -> Vec<TaskSpec> {
     let thread = |thread: &KernelThread| TaskSpec {
         work: Work::Timeout { sleep_ns: thread.sleep_ns, work_ns: thread.work_ns },
         policy: Policy::Other(0),
-        cpus: machine_cpus(machine),
+        cpus: machine.all_cpus(),
         slice_ns: None,
     };
     let threads = machine.threads.iter().map(thread);
     spinners.chain(sleepers).map(task).chain(threads).collect()
-}
-
-fn machine_cpus(machine: &Machine) -> CpuSet {
-    (0..machine.cpus).map(Cpu::new).collect()
 }
 
 /// Stores what happens, in the time of the recording.
@@ -348,7 +316,7 @@ impl Log {
         Some(self.offset + at.saturating_sub(began))
     }
 
-    fn into_parts(self, spec: &SlicesSpec) -> (Option<Switches>, Placements) {
+    fn into_parts(self, spec: &SlicesSpec) -> (Switches, Placements) {
         let idle = SwitchedTask { tid: 0, name: "swapper".to_owned() };
         let named = tasks(spec).into_iter();
         let named = named.map(|task| SwitchedTask { tid: task.pid, name: task.name });
@@ -357,7 +325,7 @@ impl Log {
             threads.map(|(name, tid)| SwitchedTask { tid, name: (*name).to_owned() });
         let tasks = std::iter::once(idle).chain(named).chain(threads).collect();
         let source = Source::Simulation;
-        (Some(Switches { source, tasks, cpus: self.cpus }), self.placements)
+        (Switches { source, tasks, cpus: self.cpus }, self.placements)
     }
 }
 

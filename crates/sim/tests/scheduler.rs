@@ -224,7 +224,7 @@ fn time_that_is_taken() {
     assert_eq!(stolen[0].cpu_ns, ms(4_000));
     let own = stolen[0].passes * machine.pass_ns.get() / 1_000_000;
     assert!((3_590..=3_640).contains(&own), "{own}");
-    let machine = Machine { costs: Costs::measured("6.12"), ..one_cpu(250) };
+    let machine = Machine { costs: Costs::measured(&rules("6.12", &[])), ..one_cpu(250) };
     let ticks = measure(&rules("6.12", &[]), &machine, spinners(1));
     let lost = ms(4_000).get() - ticks[0].passes * machine.pass_ns.get();
     // A thousand ticks without a switch, of 2.694 us each.
@@ -331,12 +331,12 @@ proptest! {
         jitter in 0_u64..100_000,
         seed in any::<u64>(),
     ) {
+        let rules = Rules::named(NAMES[version]).unwrap();
         let machine = Machine {
             tick_jitter_ns: Nanos::from_nanos(jitter),
-            costs: if costs { Costs::measured(NAMES[version]) } else { Costs::NONE },
+            costs: if costs { Costs::measured(&rules) } else { Costs::NONE },
             ..Machine::new(cpus, Hz::new(250))
         };
-        let rules = Rules::named(NAMES[version]).unwrap();
         let run = || {
             let stretches = Stretches::default();
             let mut engine =

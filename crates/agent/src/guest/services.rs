@@ -9,13 +9,13 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use agent::Order;
 use measure::readiness::{end_text, is_ready, lack};
-use recording::{Ended, ServiceSpec};
+use recording::ServiceSpec;
 
 use crate::error::Error;
 use crate::guest::environment;
@@ -114,7 +114,8 @@ impl Service {
         let ended = self.child.try_wait();
         let ended =
             ended.map_err(|why| Error::new("failed to wait for a service", why))?;
-        Ok(ended.filter(|status| !status.success()).map(|status| end_text(of(status))))
+        let failed = ended.filter(|status| !status.success());
+        Ok(failed.map(|status| end_text(measure::ended(status.into_raw()))))
     }
 
     fn error(&self, what: String) -> Error {
@@ -127,14 +128,6 @@ impl Service {
             None => format!("{what}; it wrote nothing"),
         };
         Error::new(format!("the service '{}' failed", self.name), what)
-    }
-}
-
-fn of(status: ExitStatus) -> Ended {
-    let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => Ended::Killed(byte(signal)),
-        (None, code) => Ended::Exited(code.map_or(u8::MAX, byte)),
     }
 }
 

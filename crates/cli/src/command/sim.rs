@@ -1,17 +1,14 @@
 //! `sim`: a measurement in virtual time, by the rules of a kernel's scheduler.
 
 use recording::{Phases, Recording, Step};
-use sim::scheduler::{Costs, KernelThread, Kind, Machine, NAMES, Rules, Steal};
+use sim::scheduler::{Kind, Machine, NAMES, Rules, Steal};
 use sim::slices::Simulation;
-use units::{Cause, Cpu, CpuSet, Hz, Nanos};
+use units::{Cause, Hz, Nanos};
 
-use crate::args::{Output, outputs, span, step};
+use crate::args::{Output, RecordingFiles, span, step};
 use crate::command::slices::{self, LoadArgs};
 use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
-
-/// Each phase begins that much later after a tick than the one before it, as in the lab.
-const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
 /// The default rules.
 const NEWEST: &str = NAMES[NAMES.len() - 1];
@@ -74,11 +71,8 @@ pub(crate) struct SimSlicesArgs {
     /// Seed of random delays.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
-    /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
-    /// standard output, instead of the report. Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Vec<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) saved: RecordingFiles,
 }
 
 pub(crate) fn run(command: &SimCommand, output: Output) -> Result<Outcome, Failure> {
@@ -88,7 +82,7 @@ pub(crate) fn run(command: &SimCommand, output: Output) -> Result<Outcome, Failu
 }
 
 fn slices(args: &SimSlicesArgs, output: Output) -> Result<Outcome, Failure> {
-    let files = outputs(&args.output);
+    let files = args.saved.files();
     let output = output.beside(files.clone())?;
     let measured = Measured::new(simulate(args).map_err(failure)?);
     slices::finish(&measured, args.load.classic, &files, output)
@@ -99,25 +93,21 @@ fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
     for setting in args.settings.iter().flat_map(|step| &step.settings) {
         rules.set(&setting.name, &setting.value)?;
     }
-    let (costs, threads) = match args.ideal {
-        true => (Costs::NONE, Vec::new()),
-        false => (Costs::measured(rules.name()), KernelThread::measured(rules.name())),
-    };
+    let hz = Hz::new(args.hz);
     let machine = Machine {
-        threads,
         tick_jitter_ns: args.tick_jitter,
         timer_slack_ns: args.timer_slack,
         steal: args.steal,
-        costs,
-        ..Machine::new(args.cpus, Hz::new(args.hz))
+        ..match args.ideal {
+            true => Machine::new(args.cpus, hz),
+            false => Machine::measured(&rules, args.cpus, hz),
+        }
     };
-    let every_ns = machine.hz.period();
-    let cpus: CpuSet = (0..args.cpus).map(Cpu::new).collect();
-    let mut spec = args.load.spec(&cpus);
+    let mut spec = args.load.spec(&machine.all_cpus());
     spec.phases = (args.phases > 1).then_some(Phases {
         count: args.phases,
-        every_ns,
-        step_ns: PHASE_STEP,
+        every_ns: hz.period(),
+        step_ns: Phases::STEP,
     });
     let simulation = Simulation {
         rules,
@@ -127,7 +117,7 @@ fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
         traces: true,
         places: args.vruntime,
     };
-    Ok(simulation.run(&spec)?.into())
+    simulation.run(&spec)
 }
 
 fn failure(error: sim::scheduler::Error) -> Failure {

@@ -46,6 +46,29 @@ pub struct SlicesSpec {
     pub phases: Option<Phases>,
 }
 
+impl SlicesSpec {
+    /// The length of a turn.
+    pub fn turn_ns(&self) -> Nanos {
+        let phases = Phases::parts(self.phases.as_ref());
+        let turns = u64::from(self.turns.max(1)) * u64::from(phases);
+        Nanos::from_nanos(self.duration_ns.get() / turns)
+    }
+
+    /// The steps of a turn, in the order in which they run: in every second turn in reverse. 0 is that
+    /// with unmodified settings.
+    pub fn steps_of_turn(&self, turn: u32) -> impl Iterator<Item = usize> + use<> {
+        let last = self.steps.len();
+        (0..=last).map(move |at| if turn % 2 == 0 { at } else { last - at })
+    }
+
+    /// The CPU that a task is pinned to, by its number among those of its role, round robin.
+    pub fn pinned_cpu(&self, number: u32) -> Option<Cpu> {
+        let number = usize::try_from(number).unwrap_or(0);
+        let place = number % self.cpus.len().max(1);
+        self.cpus.iter().nth(place).filter(|_| self.pinned)
+    }
+}
+
 /// The scheduling policy of ordinary tasks (`sched(7)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -28,7 +28,7 @@ fn spec(cpus: u32) -> SlicesSpec {
         phases: Some(Phases {
             count: 2,
             every_ns: Nanos::from_millis(20),
-            step_ns: Nanos::from_nanos(1_381_967),
+            step_ns: Phases::STEP,
         }),
     }
 }

@@ -3,27 +3,25 @@
 //! The generator is SplitMix64 (G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number
 //! generators. OOPSLA 2014): the place is the counter, so that no rank's numbers depend on another's.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
 /// The odd number nearest to 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The number of that seed at that place. Seeds are mixed, so that near ones have nothing in common.
 pub(super) fn at(seed: u64, place: u64) -> u64 {
-    sequence(mixed(seed.wrapping_add(GOLDEN)), place)
+    sequence(sequence(seed, 0), place)
 }
 
 /// The number at that place of the generator's sequence.
 pub(super) fn sequence(seed: u64, place: u64) -> u64 {
-    mixed(seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GOLDEN)))
+    let state = seed.wrapping_add(place.wrapping_mul(GOLDEN));
+    SplitMix64::seed_from_u64(state).next_u64()
 }
 
 /// A number below the limit, from a random one: the upper half of a product.
 pub(super) fn below(random: u64, limit: u64) -> u64 {
     let product = u128::from(random) * u128::from(limit);
     u64::try_from(product >> 64).unwrap_or(0)
-}
-
-fn mixed(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

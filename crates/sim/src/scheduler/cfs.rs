@@ -20,8 +20,8 @@ pub(crate) struct Cfs {
     pub(crate) wakeup_granularity: u64,
     /// From this number of tasks on, the period is longer.
     pub(crate) tasks_in_latency: u64,
-    /// How far before the least virtual time a task is placed that wakes up; `None`: not before it.
-    pub(crate) sleeper_credit: Option<u64>,
+    /// How far before the least virtual time a task is placed that wakes up.
+    pub(crate) sleeper_credit: u64,
     /// Whether that depends on the task's weight.
     pub(crate) weighted_credit: bool,
     pub(crate) wakeup_preemption: bool,
@@ -105,11 +105,10 @@ impl Cfs {
     }
 
     fn credit(&self, entity: &Entity) -> u64 {
-        let credit = self.sleeper_credit.unwrap_or(0);
-        if self.weighted_credit {
-            return self.rounding.to_virtual(credit, entity.weight);
+        match self.weighted_credit {
+            true => self.rounding.to_virtual(self.sleeper_credit, entity.weight),
+            false => self.sleeper_credit,
         }
-        credit
     }
 
     /// Takes the running task out, which sleeps (`dequeue_entity`); the queue is accounted.

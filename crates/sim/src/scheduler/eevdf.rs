@@ -29,8 +29,6 @@ pub(crate) struct Eevdf {
     pub(crate) protection: Protection,
     /// Whether every wake-up may shorten the protection, not only that of a shorter slice.
     pub(crate) wakeups_shorten: bool,
-    /// Whether that is relative to the average, if the running entity is ahead of it.
-    pub(crate) shortens_from_average: bool,
     /// Whether the check at a wake-up takes entities out that only wait to sleep.
     pub(crate) wakeups_release: bool,
 }
@@ -279,13 +277,9 @@ impl Eevdf {
 
     fn shorten_protection(&self, queue: &mut Queue) {
         let shortest = queue.entities().map(|one| self.slice(one)).min().unwrap_or(0);
-        let average = queue.average();
         let Some(current) = &mut queue.current else { return };
-        let from = match self.shortens_from_average {
-            true => current.vruntime.min(average),
-            false => current.vruntime,
-        };
-        let until = from + signed(ROUNDING.to_virtual(shortest, current.weight));
+        let until =
+            current.vruntime + signed(ROUNDING.to_virtual(shortest, current.weight));
         current.protected = current.protected.min(until);
     }
 

@@ -8,7 +8,7 @@
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use recording::TaskTime;
-use units::{Cpu, CpuSet, Nanos};
+use units::Nanos;
 
 use crate::scheduler::cpu::CpuState;
 use crate::scheduler::fair::{Arrival, Fair};
@@ -370,7 +370,7 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
     if machine.steal.is_some_and(|steal| steal.ns >= steal.every_ns) {
         return refused("the time that is stolen must be shorter than its interval");
     }
-    let online: CpuSet = (0..machine.cpus).map(Cpu::new).collect();
+    let online = machine.all_cpus();
     let homeless =
         tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));
     if homeless {

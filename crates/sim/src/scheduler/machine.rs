@@ -1,6 +1,8 @@
 //! The machine: its CPUs, its tick, and the time that the kernel's own work takes.
 
-use units::{Hz, Nanos};
+use units::{Cpu, CpuSet, Hz, Nanos};
+
+use crate::scheduler::rules::{Rules, Version};
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,17 +45,26 @@ impl KernelThread {
     /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later.
     ///
     /// Source: as of [`Costs::measured`], means.
-    pub fn measured(rules: &str) -> Vec<Self> {
+    fn measured(version: Version) -> Vec<Self> {
         let thread = |name, sleep_ms, work_us| Self {
             name,
             sleep_ns: Nanos::from_millis(sleep_ms),
             work_ns: Nanos::from_micros(work_us),
         };
         let mut threads = vec![thread("kcompactd0", 508, 2)];
-        threads.extend(match rules {
-            "6.18" => vec![thread("kworker", 400, 48), thread("kdamond.0", 33, 347)],
-            "7.2" => vec![thread("kworker", 500, 30), thread("kdamond.0", 32, 18)],
-            _ => vec![thread("kworker", 320, 2)],
+        threads.extend(match version {
+            Version::FirstSleepers
+            | Version::GentleSleepers
+            | Version::Cfs
+            | Version::LastCfs
+            | Version::FirstEevdf
+            | Version::DelayedDequeue => vec![thread("kworker", 320, 2)],
+            Version::ProtectedVruntime => {
+                vec![thread("kworker", 400, 48), thread("kdamond.0", 33, 347)]
+            }
+            Version::SliceTimer => {
+                vec![thread("kworker", 500, 30), thread("kdamond.0", 32, 18)]
+            }
         });
         threads
     }
@@ -134,25 +145,28 @@ impl Costs {
     ///
     /// Source: the guest time at which each function of the scheduler begins, in Debian's kernels
     /// 5.10.262 to 7.2.13, medians of some thousand each, written by a QEMU plugin.
-    pub fn measured(rules: &str) -> Self {
-        match rules {
-            "2.6.29" | "2.6.32" | "5.10" => Self::of([
-                387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 482, 767, 0, 400,
-            ]),
-            "6.1" => Self::of([
+    pub fn measured(rules: &Rules) -> Self {
+        match rules.version() {
+            Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => {
+                Self::of([
+                    387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 482, 767, 0,
+                    400,
+                ])
+            }
+            Version::LastCfs => Self::of([
                 378, 983, 1172, 177, 1355, 59, 240, 1996, 2106, 2424, 514, 870, 0, 400,
             ]),
-            "6.6" | "6.12" => Self::of([
+            Version::FirstEevdf | Version::DelayedDequeue => Self::of([
                 384, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 2812, 514, 1002, 0, 400,
             ]),
-            "6.18" => Self {
+            Version::ProtectedVruntime => Self {
                 check_ns: Nanos::from_nanos(1000),
                 ..Self::of([
                     411, 1159, 1280, 212, 2047, 173, 302, 2877, 3013, 3109, 536, 920, 0,
                     400,
                 ])
             },
-            _ => Self {
+            Version::SliceTimer => Self {
                 check_ns: Nanos::from_nanos(1000),
                 slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
                 ..Self::of([
@@ -179,5 +193,17 @@ impl Machine {
             threads: Vec::new(),
             costs: Costs::NONE,
         }
+    }
+
+    /// One whose kernel's own work takes the time, and whose kernel threads run, that were measured in
+    /// exact guests with the kernel of these rules.
+    pub fn measured(rules: &Rules, cpus: u32, hz: Hz) -> Self {
+        let threads = KernelThread::measured(rules.version());
+        Self { threads, costs: Costs::measured(rules), ..Self::new(cpus, hz) }
+    }
+
+    /// All of its CPUs.
+    pub fn all_cpus(&self) -> CpuSet {
+        (0..self.cpus).map(Cpu::new).collect()
     }
 }

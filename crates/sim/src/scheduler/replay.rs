@@ -10,7 +10,6 @@ use recording::End;
 use serde_json::Value;
 use units::{CpuSet, Hz, Nanos};
 
-use super::task::State;
 use super::timers::{Action, Timer};
 use super::*;
 
@@ -58,7 +57,7 @@ fn rules(file: &Value) -> Rules {
 fn engine(file: &Value) -> Engine<Log> {
     let rules = rules(file);
     let machine = Machine {
-        costs: Costs::measured(rules.name()),
+        costs: Costs::measured(&rules),
         tick_phase_ns: Nanos::from_nanos(number(&file["tick_ns"]) + BEGIN),
         ..Machine::new(1, Hz::new(250))
     };
@@ -102,7 +101,7 @@ fn set(engine: &mut Engine<Log>, place: usize, state: &Value) {
         return;
     }
     let task = &mut engine.tasks[place];
-    (task.entity, task.state, task.returns) = (Some(entity), State::Sleeping, true);
+    (task.entity, task.returns) = (Some(entity), true);
     let by = number(&state[4]) + BEGIN - WAKE;
     let slack = engine.machine.timer_slack_ns.get();
     cpu.timers.set(Timer { from: by - slack, by, action: Action::Wake(place) });

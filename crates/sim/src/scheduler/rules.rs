@@ -15,7 +15,6 @@ use crate::scheduler::{Error, Kind};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     name: &'static str,
-    about: &'static str,
     version: Version,
     features: Vec<(&'static str, bool)>,
     /// In nanoseconds.
@@ -39,7 +38,7 @@ impl Tunable {
 
 /// What features and tunables do not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Version {
+pub(crate) enum Version {
     /// 2.6.29.
     FirstSleepers,
     /// 2.6.32.
@@ -58,9 +57,28 @@ enum Version {
     SliceTimer,
 }
 
+/// The versions with the names of their rules, the oldest first.
+const VERSIONS: [(Version, &str); 8] = [
+    (Version::FirstSleepers, "2.6.29"),
+    (Version::GentleSleepers, "2.6.32"),
+    (Version::Cfs, "5.10"),
+    (Version::LastCfs, "6.1"),
+    (Version::FirstEevdf, "6.6"),
+    (Version::DelayedDequeue, "6.12"),
+    (Version::ProtectedVruntime, "6.18"),
+    (Version::SliceTimer, "7.2"),
+];
+
 /// Names of all rule sets, the oldest first.
-pub const NAMES: [&str; 8] =
-    ["2.6.29", "2.6.32", "5.10", "6.1", "6.6", "6.12", "6.18", "7.2"];
+pub const NAMES: [&str; VERSIONS.len()] = {
+    let mut names = [""; VERSIONS.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = VERSIONS[place].1;
+        place += 1;
+    }
+    names
+};
 
 impl Rules {
     /// The rules with that name.
@@ -68,33 +86,15 @@ impl Rules {
     /// # Errors
     /// `Kind::Rules` if there are none, with the names that there are.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let version = match name {
-            "2.6.29" => Version::FirstSleepers,
-            "2.6.32" => Version::GentleSleepers,
-            "5.10" => Version::Cfs,
-            "6.1" => Version::LastCfs,
-            "6.6" => Version::FirstEevdf,
-            "6.12" => Version::DelayedDequeue,
-            "6.18" => Version::ProtectedVruntime,
-            "7.2" => Version::SliceTimer,
-            _ => return Err(unknown(name)),
-        };
-        Ok(Self::of(version))
-    }
-
-    fn of(version: Version) -> Self {
-        let (name, about) = version.names();
-        Self {
+        let found = VERSIONS.iter().find(|(_, own)| *own == name);
+        let (version, name) = *found.ok_or_else(|| unknown(name))?;
+        let tunables = version.tunables().iter();
+        Ok(Self {
             name,
-            about,
             version,
             features: version.features().to_vec(),
-            tunables: version
-                .tunables()
-                .iter()
-                .map(|(name, ns)| Tunable::new(name, *ns))
-                .collect(),
-        }
+            tunables: tunables.map(|(name, ns)| Tunable::new(name, *ns)).collect(),
+        })
     }
 
     /// The name: `6.12`.
@@ -102,9 +102,8 @@ impl Rules {
         self.name
     }
 
-    /// The source of these rules.
-    pub fn about(&self) -> &'static str {
-        self.about
+    pub(crate) fn version(&self) -> Version {
+        self.version
     }
 
     /// Whether this is EEVDF; otherwise it is CFS.
@@ -214,7 +213,11 @@ impl Rules {
             min_granularity,
             wakeup_granularity: self.tunable("wakeup_granularity_ns", cpus),
             tasks_in_latency: latency.div_ceil(min_granularity.max(1)),
-            sleeper_credit: placed.then_some(if gentle { latency / 2 } else { latency }),
+            sleeper_credit: match (placed, gentle) {
+                (false, _) => 0,
+                (true, true) => latency / 2,
+                (true, false) => latency,
+            },
             weighted_credit: self.has("NORMALIZED_SLEEPER"),
             wakeup_preemption: self.has("WAKEUP_PREEMPT")
                 || self.has("WAKEUP_PREEMPTION"),
@@ -264,30 +267,12 @@ impl Rules {
                 false => Protection::UntilRenewed,
             },
             wakeups_shorten: latest,
-            shortens_from_average: false,
             wakeups_release: latest,
         }
     }
 }
 
 impl Version {
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::FirstSleepers => ("2.6.29", "2.6.29: CFS with new fair sleepers"),
-            Self::GentleSleepers => ("2.6.32", "2.6.32.2: CFS with gentle fair sleepers"),
-            Self::Cfs => ("5.10", "Debian's 5.10.262: CFS"),
-            Self::LastCfs => ("6.1", "Debian's 6.1.192: CFS"),
-            Self::FirstEevdf => ("6.6", "6.6: EEVDF"),
-            Self::DelayedDequeue => {
-                ("6.12", "Debian's 6.12.117: EEVDF with delayed dequeues")
-            }
-            Self::ProtectedVruntime => {
-                ("6.18", "6.18.14: EEVDF with a protected virtual time")
-            }
-            Self::SliceTimer => ("7.2", "Debian's 7.2.13: EEVDF with a timer for slices"),
-        }
-    }
-
     fn features(self) -> &'static [(&'static str, bool)] {
         match self {
             Self::FirstSleepers => &[

@@ -7,7 +7,7 @@ use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::{Arrival, WakeupCheck};
 use crate::scheduler::observer::{Observer, Ran, Woken};
 use crate::scheduler::placement;
-use crate::scheduler::task::{Policy, State, Work};
+use crate::scheduler::task::{Policy, Work};
 use crate::scheduler::timers::{Action, Timer};
 
 /// The least time that the timer of a slice is set to (`hrtick_start`).
@@ -91,7 +91,6 @@ impl<O: Observer> Engine<O> {
     fn sleep_until(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2], now: u64) {
         self.cpus[cpu].timers.set(Timer { from, by, action: Action::Wake(place) });
         let task = &mut self.tasks[place];
-        task.state = State::Sleeping;
         task.returns = true;
         let begin = now + self.machine.costs.sleep_to_schedule_ns.get();
         self.schedule(cpu, begin, true);
@@ -107,7 +106,6 @@ impl<O: Observer> Engine<O> {
     /// Wakes a task up, whose timer was on `cpu` (`try_to_wake_up`).
     pub(crate) fn wake(&mut self, cpu: usize, place: usize, now: u64) {
         let task = &mut self.tasks[place];
-        task.state = State::Runnable;
         let (policy, from) = (task.spec.policy, task.cpu);
         let is_queued = task.entity.is_none() && policy.priority().is_none();
         let target = match is_queued {

@@ -74,20 +74,10 @@ pub enum Work {
     },
 }
 
-/// Where a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// It runs, or waits for a CPU.
-    Runnable,
-    /// It sleeps; its entity may still be queued.
-    Sleeping,
-}
-
 /// The state of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) spec: TaskSpec,
-    pub(crate) state: State,
     /// The CPU that it runs on, or ran on last.
     pub(crate) cpu: usize,
     /// Its entity while it is in no queue.
@@ -115,7 +105,6 @@ impl Task {
         };
         Self {
             spec,
-            state: State::Runnable,
             cpu,
             entity: Some(Box::new(entity)),
             realtime_exec: 0,
