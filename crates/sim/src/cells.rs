@@ -17,9 +17,6 @@ use recording::{BackgroundLoad, Body, Cell, Ending, Mode, Recording, SlicesSpec}
 use crate::scheduler::{Error, Kind, Machine, Rules};
 use crate::slices::Simulation;
 
-/// The seed: the machine of an exact cell has no random delays, so that it has no effect.
-const SEED: u64 = 1;
-
 /// The simulation of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedCell {
@@ -27,12 +24,12 @@ pub struct SimulatedCell {
     pub rules: &'static str,
     /// How the guest differs from what was simulated, each as a sentence without its full stop.
     pub remarks: Vec<String>,
-    /// The simulated measurement.
-    pub recording: Recording,
+    /// The simulated measurements, as many as the cell has variations: the tasks' start differs.
+    pub recordings: Vec<Recording>,
 }
 
 impl SimulatedCell {
-    /// Simulates the first run of a cell, which had this background load.
+    /// Simulates the variations of a cell, which had this background load.
     ///
     /// # Errors
     /// `Kind::Load` if the cell is lost, not exact, or measured something else; `Kind::Rules` if its kernel is
@@ -52,18 +49,23 @@ impl SimulatedCell {
         let (mut rules, other) = kernel::rules(release.map(String::as_str))?;
         settings::apply(&cell.settings, &mut rules)?;
         let name = rules.name();
-        let simulation = Simulation {
-            machine: machine(guest, &rules)?,
-            rules,
-            seed: SEED,
-            reads_itself: false,
-            traces: cell.watch.is_some(),
-            places: false,
+        let machine = machine(guest, &rules)?;
+        let simulated = |variation: u64| {
+            let simulation = Simulation {
+                machine: machine.clone(),
+                rules: rules.clone(),
+                seed: variation << 32,
+                reads_itself: false,
+                traces: cell.watch.is_some(),
+                places: false,
+            };
+            simulation.run(spec)
         };
-        let recording = simulation.run(spec)?;
+        let variations = 0..=cell.variations.len() as u64;
+        let recordings = variations.map(simulated).collect::<Result<_, _>>()?;
         let remarks = [other, parameters(&cell.params), traced(cell)];
         let remarks = remarks.into_iter().flatten().collect();
-        Ok(Self { rules: name, remarks, recording })
+        Ok(Self { rules: name, remarks, recordings })
     }
 }
 

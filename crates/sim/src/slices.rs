@@ -1,8 +1,8 @@
 //! `noisefloor slices` in virtual time: spinners and sleepers, as a recording.
 //!
 //! The load and the samples are those of `measure::slices`. Each phase and each round has new tasks, which
-//! are measured when all have run. The sampler takes no CPU time, and reads all tasks at the
-//! same moment; or each spinner reads its own times, as those of the 2009 report did.
+//! are measured when all have run. The sampler preempts the first CPU's task to read all tasks; or each
+//! spinner reads its own times, as those of the 2009 report did.
 
 use facts::Facts;
 use recording::{
@@ -113,7 +113,7 @@ impl Simulation {
         // far the tasks are apart.
         while !engine.have_run(tasks(spec).len()) {
             engine.run_until(engine.now() + LOOK);
-            engine.preempt(0);
+            engine.preempt(0, Nanos::ZERO);
         }
         let granularity = engine.granularity();
         let began = engine.now();
@@ -140,8 +140,8 @@ impl Simulation {
         let mut before = self.reading(spec, engine);
         let mut samples = Vec::new();
         for number in 1..=length.get().div_ceil(sample_ns.get()) {
-            let begin = engine.now();
-            // Tasks that read themselves are late; the next sample begins then.
+            let begin = before.iter().map(|(at, _)| *at).max().unwrap_or(began);
+            // Tasks that read themselves are late: the next sample begins then.
             let end = match self.reads_itself {
                 true => begin + sample_ns,
                 false => began + sample_ns.saturating_mul(number).min(length),
@@ -161,15 +161,16 @@ impl Simulation {
         engine: &mut Engine<Log>,
     ) -> Vec<(Nanos, TaskTime)> {
         let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
-        let mut read = match self.reads_itself {
-            true => engine.read_by_themselves(spinners),
-            false => {
-                engine.preempt(0);
-                Vec::new()
-            }
-        };
-        let now = engine.now();
         let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));
+        let mut read = Vec::new();
+        if self.reads_itself {
+            read = engine.read_by_themselves(spinners);
+        }
+        let now = engine.now();
+        if !self.reads_itself {
+            let one = self.machine.costs.reading_ns;
+            engine.preempt(0, one.saturating_mul(all as u64));
+        }
         let others = engine.times().into_iter().take(all).skip(read.len());
         read.extend(others.map(|time| (now, time)));
         read

@@ -35,8 +35,8 @@ pub(crate) fn simulations(cells: &[Cell], plans: &[CellPlan]) -> Vec<BesideSimul
 fn simulation(cell: &Cell, background: &[BackgroundLoad]) -> BesideSimulation {
     let none = |why: String| BesideSimulation::NotSimulated { not_simulated: why };
     match SimulatedCell::of(cell, background) {
-        Ok(SimulatedCell { rules, remarks, recording }) => {
-            SimulatedSlices::of(cell, &recording, rules, remarks).map_or_else(
+        Ok(SimulatedCell { rules, remarks, recordings }) => {
+            SimulatedSlices::of(cell, &recordings, rules, remarks).map_or_else(
                 || none("its simulation has no time slices".to_owned()),
                 |slices| BesideSimulation::Simulated(Box::new(slices)),
             )

@@ -1,7 +1,9 @@
 //! `lab run --beside sim`: the simulated mean slice of a cell is that of the real kernel.
 //!
-//! The measured cells do not depend on the machine, the simulated ones do not either: the differences are
-//! the same in each run, until a kernel's package, the guests' programs or the rules change.
+//! The measured cells do not depend on the machine, the simulated ones do not either. But where the order
+//! of wake-ups is not forced, a kernel's package or the guests' programs change it: such cells differ by
+//! several percent among their variations. Those of few variations are therefore compared where the order
+//! hardly matters, by ten measurements.
 
 use serde_json::Value;
 
@@ -10,11 +12,8 @@ use crate::site::{NEW, OLD, Site, text};
 /// The newest kernel that the rules are compared with.
 const NEWEST: &str = "debian:7.2-cloud";
 
-/// The largest difference of the mean slices, in ppm. A percent would be too little: a phase, of a second
-/// or of half of one, has 125 to 1,000 slices, and the kernel's threads and the order in which the tasks
-/// started, which the simulation knows as means only, decide on some of them. On 6.12 the phases of one
-/// cell differ by up to 3 % from their mean.
-const SECOND_PPM: f64 = 20_000.0;
+/// The largest difference of the mean slices, in ppm.
+const SECOND_PPM: f64 = 10_000.0;
 /// The same of the cells of `slices`, of four seconds in eight phases, by kernel. The differences without
 /// and with sleepers were at most 0.5, 0.4, 1.3, 2.3 and 3.4 %; what 6.18 and 7.2 do beside that is not
 /// known.
@@ -26,7 +25,7 @@ const WHOLE_PPM: [(&str, f64); 5] = [
     (NEWEST, 40_000.0),
 ];
 
-/// The cells of one second and one phase on a kernel, by their numbers of spinners and sleepers.
+/// The cells of one second, one phase and two variations on a kernel, by their numbers of spinners and sleepers.
 fn experiment(kernel: &str, loads: &[(u32, u32)]) -> String {
     let row = |(spinners, sleepers): &(u32, u32)| {
         format!(
@@ -35,7 +34,7 @@ fn experiment(kernel: &str, loads: &[(u32, u32)]) -> String {
         )
     };
     format!(
-        "name = \"beside\"\nkernels = [\"{kernel}\"]\nvariations = 1\nphases = 1\n{}",
+        "name = \"beside\"\nkernels = [\"{kernel}\"]\nvariations = 2\nphases = 1\n{}",
         loads.iter().map(row).collect::<String>()
     )
 }
@@ -73,12 +72,12 @@ fn apart(cells: &[Value], limit: f64) -> Vec<String> {
     cells.iter().filter(differs).map(name).collect()
 }
 
-/// Check that the mean slices of five cells, of three kernels, are simulated within 2 %.
+/// Check that the mean slices of five cells, of three kernels, are simulated within 1 %.
 #[test]
 fn five_cells() {
     let Some(site) = Site::new() else { return };
     let all: [(&str, &[(u32, u32)]); 3] =
-        [(OLD, &[(16, 1), (4, 2)]), (NEW, &[(16, 2), (8, 0)]), (NEWEST, &[(16, 1)])];
+        [(OLD, &[(16, 1), (16, 2)]), (NEW, &[(16, 1), (8, 0)]), (NEWEST, &[(8, 0)])];
     let mut wrong = Vec::new();
     for (kernel, loads) in all {
         if kernel == NEWEST && !has(&site, kernel) {

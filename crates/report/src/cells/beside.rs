@@ -1,5 +1,6 @@
 //! The time slices of cells beside those of their simulations, and cells without one.
 
+use stats::{Unit, VariedMean};
 use summary::{BesideSimulation, SimulatedSlices, StepSlices};
 
 use crate::cells::labelled::LabelledCell;
@@ -18,24 +19,33 @@ pub(crate) fn simulations(row: &Row<'_>) -> Vec<Line> {
         return Vec::new();
     };
     let own = &simulated.summary.results;
-    let off = simulated.slice_difference_ppm.map(number::change);
-    let mut line = pair("slice", |of| number::any(of.slice_ns.mean), [&guest, own]);
-    line.push((Column::number("off"), number::any(off).into()));
+    let mean = |varied: Option<VariedMean>, single: &StepSlices| match varied {
+        None => number::any(single.slice_ns.mean),
+        Some(varied) => number::in_unit(varied.mean, Unit::Ns),
+    };
+    let guests = mean(row.varied("slice_ns_mean"), &guest);
+    let mut line = pair("slice", [guests, mean(simulated.slice_ns_mean, own)]);
+    line.push((Column::number("off"), off(simulated).into()));
+    let both = |value: fn(&StepSlices) -> Text| [value(&guest), value(own)];
     if guest.traced_slices.is_some() {
-        line.extend(pair("p99", |of| number::any(of.slice_ns.p99), [&guest, own]));
+        line.extend(pair("p99", both(|of| number::any(of.slice_ns.p99))));
     }
-    line.extend(pair("wakes/s", |of| number::any(of.wakeups_hz), [&guest, own]));
+    line.extend(pair("wakes/s", both(|of| number::any(of.wakeups_hz))));
     vec![line]
 }
 
+/// The difference of the means; of several variations, with its ±.
+fn off(simulated: &SimulatedSlices) -> Text {
+    let off = number::any(simulated.slice_difference_ppm.map(number::change));
+    match simulated.slice_difference_within_ppm {
+        None => off,
+        Some(within) => text!("{} ± {}", off, number::share(within)),
+    }
+}
+
 /// The same value of the guest and of the simulation.
-fn pair(
-    name: &str,
-    value: fn(&StepSlices) -> Text,
-    [guest, simulated]: [&StepSlices; 2],
-) -> Line {
-    let of =
-        |head, results| (Column::number(head).above(name), Cell::from(value(results)));
+fn pair(name: &str, [guest, simulated]: [Text; 2]) -> Line {
+    let of = |head, value| (Column::number(head).above(name), Cell::from(value));
     vec![of("guest", guest), of("sim", simulated)]
 }
 
@@ -110,7 +120,7 @@ mod tests {
         let simulated = |place: usize, rules, remark: &str| {
             let remarks = vec![remark.to_owned()];
             let recording = shorter(slices(GUEST, true));
-            let found = SimulatedSlices::of(&cells[place], &recording, rules, remarks);
+            let found = SimulatedSlices::of(&cells[place], &[recording], rules, remarks);
             BesideSimulation::Simulated(Box::new(found.unwrap()))
         };
         let reason = "it does not measure time slices".to_owned();
@@ -136,6 +146,30 @@ mod tests {
         assert!(screen.contains("Cells that were not simulated"), "{screen}");
         let without = full_text(&cells_document(&page("mine", &cells)));
         assert!(!without.contains("simul"), "{without}");
+    }
+
+    /// Check that the means of variations are compared, with their ±, and not those of the first ones.
+    #[test]
+    fn of_variations() {
+        let (mut cells, _) = cells();
+        let one = slices(GUEST, false);
+        let recordings = [one.clone(), shorter(one.clone()), shorter(shorter(one))];
+        let varied = |(place, recording): (usize, &Recording)| recording::Variation {
+            number: 2 + u32::try_from(place).unwrap(),
+            identity: String::new(),
+            cached: false,
+            ending: done(recording.clone(), None),
+        };
+        cells[1].variations = recordings[1..].iter().enumerate().map(varied).collect();
+        let found = SimulatedSlices::of(&cells[1], &recordings, "6.12", Vec::new());
+        let found = found.unwrap();
+        assert_eq!(found.slice_difference_ppm.map(|ppm| ppm.get().round()), Some(0.0));
+        assert!(found.slice_difference_within_ppm.unwrap().get() > 10_000.0);
+        let beside = [BesideSimulation::Simulated(Box::new(found))];
+        let cells = Cells { beside: &beside, ..page("mine", &cells[1..2]) };
+        let text = full_text(&cells_document(&cells));
+        let part = text.split_once("Time slices beside a simulation").unwrap().1;
+        assert_snapshot!(part.split("\n\nFor a ±").next().unwrap());
     }
 
     /// Check the JSON of both: the rules, the remarks, the difference, and a summary as that of the guest.

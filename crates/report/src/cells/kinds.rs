@@ -167,8 +167,9 @@ const REST: [Kind; 17] = [
         lines: beside::simulations,
         legend: "\"slice\": the mean, in the guest and in a simulation with the rules of its kernel's version; \
                  \"off\": their difference. \"wakes/s\": wake-ups of each sleeper.",
-        more: "A cell with several variations is compared by its first one. The kernel's own work takes the \
-               time that was measured in Debian's kernels.",
+        more: "The means are those of a cell's variations, and of as many simulations, in which tasks start \
+               otherwise; \"±\": the difference of as many others is within it in 19 of 20 cases. The \
+               kernel's own work takes the time that was measured in Debian's kernels.",
         ..SHOWN
     },
     Kind {

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use facts::Facts;
 use recording::{
     Answer, Moments, Phases, Policy, SlicesSeries, Source, TicksSeries, TicksSpec,
+    Variation,
 };
 use serde_json::{Value, json};
 use units::{Cpu, CpuSet, Nanos};
@@ -105,7 +106,7 @@ fn why(cell: &Cell) -> String {
 fn like_the_guest() {
     let found = SimulatedCell::of(&usual(), &[]).unwrap();
     assert_eq!((found.rules, &found.remarks[..]), ("6.12", &[][..]));
-    let Body::Slices { spec: own, series } = &found.recording.body else { panic!() };
+    let Body::Slices { spec: own, series } = &found.recordings[0].body else { panic!() };
     assert_eq!((own, series.tasks.len(), series.turns.len()), (&spec(1), 5, 2));
     assert_eq!(series.switches, None);
     assert_eq!(SimulatedCell::of(&usual(), &[]).unwrap(), found);
@@ -120,11 +121,29 @@ fn like_the_guest() {
     ];
     for other in &others {
         let other = SimulatedCell::of(other, &[]).unwrap();
-        let Body::Slices { series: others, .. } = &other.recording.body else { panic!() };
+        let Body::Slices { series: others, .. } = &other.recordings[0].body else {
+            panic!()
+        };
         assert_ne!(others.turns, series.turns);
     }
-    let facts = SimulatedCell::of(&others[2], &[]).unwrap().recording.facts;
+    let facts = SimulatedCell::of(&others[2], &[]).unwrap().recordings.remove(0).facts;
     assert_eq!(facts.cpus.online.get().map(CpuSet::len), Some(2));
+}
+
+/// Check that a cell is simulated as often as it was run, and that the tasks' start makes the difference.
+#[test]
+fn variations() {
+    let of = |number| Variation {
+        number,
+        identity: String::new(),
+        cached: false,
+        ending: usual().ending,
+    };
+    let cell = Cell { variations: [2, 3].map(of).into(), ..usual() };
+    let found = SimulatedCell::of(&cell, &[]).unwrap().recordings;
+    assert_eq!(found.len(), 3);
+    assert_eq!(SimulatedCell::of(&usual(), &[]).unwrap().recordings, found[..1]);
+    assert_ne!(found[1], found[2]);
 }
 
 /// Check that a tick that never stops is simulated as such, by the facts of the guest.
@@ -156,7 +175,7 @@ fn remarks() {
         "the instructions of tracing (bpf) are not simulated",
     ];
     assert_eq!(found.remarks, expected);
-    let Body::Slices { series, .. } = &found.recording.body else { panic!() };
+    let Body::Slices { series, .. } = &found.recordings[0].body else { panic!() };
     assert!(series.switches.is_some());
 }
 

@@ -131,8 +131,9 @@ impl<O: Observer> Engine<O> {
         })
     }
 
-    /// A real-time task runs on a CPU now, for no time: it preempts what runs, which is queued again.
-    pub fn preempt(&mut self, cpu: usize) {
+    /// A real-time task runs on a CPU for that time, from now on: it preempts what runs, which is queued
+    /// again. What happens meanwhile is done at its end.
+    pub fn preempt(&mut self, cpu: usize, ns: Nanos) {
         let now = self.now;
         let Some(state) = self.cpus.get_mut(cpu) else { return };
         let (Some(place), true) = (state.current, state.fair.current.is_some()) else {
@@ -143,7 +144,8 @@ impl<O: Observer> Engine<O> {
         let state = &mut self.cpus[cpu];
         self.fair.account(&mut state.fair, now);
         state.fair.put_current();
-        self.schedule(cpu, now, false);
+        self.now = now + ns.get();
+        self.schedule(cpu, self.now, false);
         self.tasks[place].time.involuntary = involuntary;
     }
 
