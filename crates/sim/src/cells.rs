@@ -93,6 +93,7 @@ fn machine(guest: &Recording, rules: &Rules) -> Result<Machine, Error> {
     };
     let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     Ok(Machine {
+        nohz_full: facts.tick.nohz_full.get().cloned().unwrap_or_default(),
         stops_idle_tick: facts.tick.mode.get() != Some(&TickMode::Periodic),
         ..Machine::measured(rules, cpus, hz)
     })
@@ -100,7 +101,8 @@ fn machine(guest: &Recording, rules: &Rules) -> Result<Machine, Error> {
 
 /// A remark about boot parameters that have no effect on the simulation.
 fn parameters(params: &str) -> Option<String> {
-    let is_other = |word: &&str| !word.starts_with("nohz=");
+    let is_other =
+        |word: &&str| !word.starts_with("nohz=") && !word.starts_with("nohz_full=");
     let others: Vec<&str> = params.split_whitespace().filter(is_other).collect();
     let names = others.join(" ");
     (!others.is_empty()).then(|| format!("boot parameters are not simulated: {names}"))

@@ -175,6 +175,44 @@ fn wakeups() {
     }
 }
 
+/// Check that the tick stops on an idle CPU, and with `nohz_full` while a single task runs, and goes on when
+/// another one wakes up: 250 ticks a second, or the wake-ups alone, or those and at most one tick each.
+#[test]
+fn ticks_stop() {
+    let events = |nohz_full: bool, stops_idle_tick, tasks: &[TaskSpec]| {
+        let machine = Machine {
+            nohz_full: if nohz_full {
+                CpuSet::from(Cpu::new(0))
+            } else {
+                CpuSet::default()
+            },
+            stops_idle_tick,
+            ..one_cpu(250)
+        };
+        let mut engine =
+            Engine::new(&rules("6.12", &[]), &machine, tasks.to_vec(), 1, Ignore)
+                .unwrap();
+        engine.run_until(ms(1_000));
+        let before = engine.events();
+        engine.run_until(ms(5_000));
+        engine.events() - before
+    };
+    let wakes = sleeper(ms(10), Nanos::ZERO);
+    let both = [spinners(1).remove(0), wakes.clone()];
+    for nohz_full in [false, true] {
+        assert_eq!(events(nohz_full, true, &[]), 0);
+        assert_eq!(events(nohz_full, false, &[]), 1_000);
+        assert_eq!(events(nohz_full, true, &spinners(2)), 1_000);
+    }
+    assert_eq!(events(false, true, &spinners(1)), 1_000);
+    assert_eq!(events(true, true, &spinners(1)), 0);
+    // A sleep of 10.05 ms takes two events: its timer, and the system call of the next one.
+    let (usual, full) = (events(false, true, &both), events(true, true, &both));
+    assert!(usual > 1_000 && full < usual - 400, "{usual}, {full}");
+    let idle = events(true, true, &[wakes]);
+    assert!((790..=800).contains(&idle), "{idle}");
+}
+
 /// Check that a shorter slice of its own lets a task preempt since 6.12.
 #[test]
 fn short_slices_preempt() {

@@ -3,9 +3,9 @@
 use recording::{Phases, Recording, Step};
 use sim::scheduler::{Kind, Machine, NAMES, Rules, Steal};
 use sim::slices::Simulation;
-use units::{Cause, Hz, Nanos};
+use units::{Cause, CpuSet, Hz, Nanos};
 
-use crate::args::{Output, RecordingFiles, span, step};
+use crate::args::{Output, RecordingFiles, cpu_list, span, step};
 use crate::command::slices::{self, LoadArgs};
 use crate::measured::Measured;
 use crate::outcome::{Failure, Outcome};
@@ -47,6 +47,14 @@ pub(crate) struct SimSlicesArgs {
     #[arg(long, value_name = "HZ", default_value = "250",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) hz: u32,
+    /// Whether the tick stops on idle CPUs, as the kernel's parameter.
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off,
+        action = clap::ArgAction::Set)]
+    pub(crate) nohz: bool,
+    /// CPUs on which the tick also stops while a single process runs, as the kernel's parameter: 1,3-5
+    /// [default: none].
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) nohz_full: Option<CpuSet>,
     /// Longest delay of a tick's interrupt, with a unit (20us): each is delayed by a random part of it.
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = span)]
     pub(crate) tick_jitter: Nanos,
@@ -98,6 +106,8 @@ fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
         tick_jitter_ns: args.tick_jitter,
         timer_slack_ns: args.timer_slack,
         steal: args.steal,
+        stops_idle_tick: args.nohz,
+        nohz_full: args.nohz_full.clone().unwrap_or_default(),
         ..match args.ideal {
             true => Machine::new(args.cpus, hz),
             false => Machine::measured(&rules, args.cpus, hz),
@@ -127,6 +137,14 @@ fn failure(error: sim::scheduler::Error) -> Failure {
 }
 
 /// `100us/10ms`
+fn on_or_off(text: &str) -> Result<bool, Cause> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected on or off".into()),
+    }
+}
+
 fn steal(text: &str) -> Result<Steal, Cause> {
     let (ns, every_ns) =
         text.split_once('/').ok_or("expected TIME/TIME, as 100us/10ms")?;

@@ -24,6 +24,8 @@ pub(crate) struct CpuState {
     pub(crate) clock_kept: Option<u64>,
     /// Ticks since the last attempt to balance.
     pub(crate) unbalanced_ticks: u32,
+    /// The tick also stops while a single task runs.
+    pub(crate) is_nohz_full: bool,
 }
 
 /// A request to reschedule.
@@ -48,6 +50,7 @@ impl CpuState {
             request: None,
             clock_kept: None,
             unbalanced_ticks: 0,
+            is_nohz_full: false,
         }
     }
 

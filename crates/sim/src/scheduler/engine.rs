@@ -8,7 +8,7 @@
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use recording::TaskTime;
-use units::Nanos;
+use units::{Cpu, Nanos};
 
 use crate::scheduler::cpu::CpuState;
 use crate::scheduler::fair::{Arrival, Fair};
@@ -77,6 +77,9 @@ impl<O: Observer> Engine<O> {
             asleep: Vec::new(),
             events: 0,
         };
+        for (cpu, state) in (0..).map(Cpu::new).zip(&mut engine.cpus) {
+            state.is_nohz_full = machine.nohz_full.contains(cpu);
+        }
         for cpu in 0..engine.cpus.len() {
             engine.set_tick(cpu, machine.tick_phase_ns.get());
             engine.set_steal(cpu, 0);
@@ -86,6 +89,7 @@ impl<O: Observer> Engine<O> {
         }
         for cpu in 0..engine.cpus.len() {
             engine.schedule(cpu, 0, false);
+            engine.stop_or_start_tick(cpu, 0);
         }
         Ok(engine)
     }
@@ -373,6 +377,9 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
         return refused("the time that is stolen must be shorter than its interval");
     }
     let online = machine.all_cpus();
+    if !machine.nohz_full.iter().all(|cpu| online.contains(cpu)) {
+        return refused("a CPU without a tick (nohz_full) is not simulated");
+    }
     let homeless =
         tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));
     if homeless {

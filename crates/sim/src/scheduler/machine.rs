@@ -17,6 +17,8 @@ pub struct Machine {
     pub tick_jitter_ns: Nanos,
     /// Whether the tick stops on an idle CPU.
     pub stops_idle_tick: bool,
+    /// The CPUs on which it also stops while a single task runs (`nohz_full=`).
+    pub nohz_full: CpuSet,
     /// How much later than requested a sleep may end (`PR_SET_TIMERSLACK`).
     pub timer_slack_ns: Nanos,
     /// The time of one iteration of a spinner's loop.
@@ -192,6 +194,7 @@ impl Machine {
             tick_phase_ns: Nanos::ZERO,
             tick_jitter_ns: Nanos::ZERO,
             stops_idle_tick: true,
+            nohz_full: CpuSet::default(),
             timer_slack_ns: Nanos::from_micros(50),
             pass_ns: Nanos::from_nanos(3),
             steal: None,

@@ -141,6 +141,9 @@ impl<O: Observer> Engine<O> {
         if request.is_some() && state.current.is_some() {
             state.clock_kept = Some(now);
         }
+        if state.is_nohz_full {
+            self.stop_or_start_tick(target, now);
+        }
         self.start_slice_timer(target, now, false);
         if target != cpu && self.cpus[target].request.is_some() {
             let timer = Timer { from: now, by: now, action: Action::Reschedule };
@@ -295,23 +298,23 @@ impl<O: Observer> Engine<O> {
             end: if previous.is_none() { End::Sleep } else { end },
         });
         (state.current, state.switched_at) = (next, now);
-        self.stop_or_start_tick(cpu, previous, next, now);
+        if state.is_nohz_full || previous.is_none() != next.is_none() {
+            self.stop_or_start_tick(cpu, now);
+        }
     }
 
-    /// The tick stops on an idle CPU, and goes on at its next regular time.
-    fn stop_or_start_tick(
-        &mut self,
-        cpu: usize,
-        previous: Option<usize>,
-        next: Option<usize>,
-        now: u64,
-    ) {
-        if !self.machine.stops_idle_tick || previous.is_none() == next.is_none() {
-            return;
-        }
-        if next.is_none() {
-            self.cpus[cpu].timers.cancel(Action::Tick);
-        } else if self.cpus[cpu].timers.find(Action::Tick).is_none() {
+    /// Stops the tick of a CPU that does not need it, or lets it go on at its next regular time
+    /// (`can_stop_idle_tick`, `sched_can_stop_tick`).
+    pub(crate) fn stop_or_start_tick(&mut self, cpu: usize, now: u64) {
+        let state = &mut self.cpus[cpu];
+        let needs_tick = match state.current {
+            None => !self.machine.stops_idle_tick,
+            Some(_) => !state.is_nohz_full || state.len() > 1,
+        };
+        let has_tick = state.timers.find(Action::Tick).is_some();
+        if has_tick && !needs_tick {
+            state.timers.cancel(Action::Tick);
+        } else if needs_tick && !has_tick {
             self.set_tick(cpu, self.tick_from(now + 1));
         }
     }
