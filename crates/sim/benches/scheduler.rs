@@ -28,6 +28,7 @@ fn load() -> Vec<TaskSpec> {
         policy: Policy::Other(0),
         cpus: units::CpuSet::from(units::Cpu::new(0)),
         slice_ns: None,
+        group: None,
     };
     let sleep = Work::Sleep { sleep_ns: Nanos::from_millis(1), burst_ns: Nanos::ZERO };
     let mut tasks = vec![task(Work::Spin); 16];

@@ -15,7 +15,7 @@ use facts::TickMode;
 use recording::{BackgroundLoad, Body, Cell, Ending, Mode, Recording, SlicesSpec};
 
 use crate::scheduler::{Error, Kind, Machine, Rules};
-use crate::slices::Simulation;
+use crate::slices::{Groups, Simulation};
 
 /// The simulation of a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +54,7 @@ impl SimulatedCell {
             let simulation = Simulation {
                 machine: machine.clone(),
                 rules: rules.clone(),
+                groups: Groups::default(),
                 seed: variation << 32,
                 reads_itself: false,
                 traces: cell.watch.is_some(),

@@ -24,6 +24,7 @@ mod rules;
 mod switching;
 mod task;
 mod timers;
+mod tree;
 mod weight;
 
 pub use engine::Engine;

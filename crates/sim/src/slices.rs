@@ -38,6 +38,8 @@ pub struct Simulation {
     pub rules: Rules,
     /// The machine.
     pub machine: Machine,
+    /// The groups that the tasks are in.
+    pub groups: Groups,
     /// The seed of all that is random.
     pub seed: u64,
     /// Whether each spinner reads its own times when it runs, instead of a sampler at one moment.
@@ -46,6 +48,27 @@ pub struct Simulation {
     pub traces: bool,
     /// Whether it is stored where tasks that wake up are placed.
     pub places: bool,
+}
+
+/// The groups (cgroups) that tasks are in, by role: their `cpu.weight`; `None`: the root cgroup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// That of the spinners.
+    pub spinners: Option<u32>,
+    /// That of the sleepers.
+    pub sleepers: Option<u32>,
+}
+
+impl Groups {
+    fn weights(self) -> Vec<u32> {
+        self.spinners.into_iter().chain(self.sleepers).collect()
+    }
+
+    /// The number of the group of each role among the weights.
+    fn of_roles(self) -> [Option<usize>; 2] {
+        let before = usize::from(self.spinners.is_some());
+        [self.spinners.map(|_| 0), self.sleepers.map(|_| before)]
+    }
 }
 
 impl Simulation {
@@ -100,6 +123,7 @@ impl Simulation {
             rules.set(&setting.name, &setting.value)?;
         }
         let mut machine = self.machine.clone();
+        machine.groups = self.groups.weights();
         if let Some(phases) = &spec.phases {
             let period = machine.hz.period().get().max(1);
             let since = phases.step_ns.saturating_mul(phase.into()).get() % period;
@@ -107,8 +131,7 @@ impl Simulation {
             machine.tick_phase_ns = Nanos::from_nanos(phase % period);
         }
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
-        let mut engine =
-            Engine::new(&rules, &machine, load(spec, &self.machine), seed, log)?;
+        let mut engine = Engine::new(&rules, &machine, self.load(spec), seed, log)?;
         // As `measure` waits until all have run, at a real-time priority. This decides for long how
         // far the tasks are apart.
         while !engine.have_run(tasks(spec).len()) {
@@ -176,6 +199,36 @@ impl Simulation {
         read
     }
 
+    /// What the tasks do.
+    fn load(&self, spec: &SlicesSpec) -> Vec<TaskSpec> {
+        let machine = &self.machine;
+        let policy = match spec.policy {
+            Class::Other => Policy::Other(spec.nice),
+            Class::Batch => Policy::Batch(spec.nice),
+        };
+        let spin = spec.getrusage_every.map_or(Work::Spin, |passes| {
+            Work::Ask(machine.pass_ns.saturating_mul(passes.into()))
+        });
+        let sleep = Work::Sleep { sleep_ns: spec.sleep_ns, burst_ns: spec.burst_ns };
+        let groups = self.groups.of_roles();
+        let task = |(work, number, group)| {
+            let cpus = spec.pinned_cpu(number);
+            let cpus = cpus.map_or_else(|| spec.cpus.clone(), CpuSet::from);
+            TaskSpec { work, policy, cpus, slice_ns: None, group }
+        };
+        let spinners = (0..spec.spinners).map(|number| (spin, number, groups[0]));
+        let sleepers = (0..spec.sleepers).map(|number| (sleep, number, groups[1]));
+        let thread = |thread: &KernelThread| TaskSpec {
+            work: Work::Timeout { sleep_ns: thread.sleep_ns, work_ns: thread.work_ns },
+            policy: Policy::Other(0),
+            cpus: machine.all_cpus(),
+            slice_ns: None,
+            group: None,
+        };
+        let threads = machine.threads.iter().map(thread);
+        spinners.chain(sleepers).map(task).chain(threads).collect()
+    }
+
     fn facts(&self) -> Facts {
         let release = format!("{} (simulated)", self.rules.name());
         Facts::of_known(vec![
@@ -239,33 +292,6 @@ fn tasks(spec: &SlicesSpec) -> Vec<SlicesTask> {
     let sleepers =
         (0..spec.sleepers).map(|one| ("sleep", Role::Sleeper, one, spec.spinners + one));
     spinners.chain(sleepers).map(task).collect()
-}
-
-/// What the tasks do.
-fn load(spec: &SlicesSpec, machine: &Machine) -> Vec<TaskSpec> {
-    let policy = match spec.policy {
-        Class::Other => Policy::Other(spec.nice),
-        Class::Batch => Policy::Batch(spec.nice),
-    };
-    let spin = spec.getrusage_every.map_or(Work::Spin, |passes| {
-        Work::Ask(machine.pass_ns.saturating_mul(passes.into()))
-    });
-    let sleep = Work::Sleep { sleep_ns: spec.sleep_ns, burst_ns: spec.burst_ns };
-    let task = |(work, number)| {
-        let cpus = spec.pinned_cpu(number);
-        let cpus = cpus.map_or_else(|| spec.cpus.clone(), CpuSet::from);
-        TaskSpec { work, policy, cpus, slice_ns: None }
-    };
-    let spinners = (0..spec.spinners).map(|number| (spin, number));
-    let sleepers = (0..spec.sleepers).map(|number| (sleep, number));
-    let thread = |thread: &KernelThread| TaskSpec {
-        work: Work::Timeout { sleep_ns: thread.sleep_ns, work_ns: thread.work_ns },
-        policy: Policy::Other(0),
-        cpus: machine.all_cpus(),
-        slice_ns: None,
-    };
-    let threads = machine.threads.iter().map(thread);
-    spinners.chain(sleepers).map(task).chain(threads).collect()
 }
 
 /// Stores what happens, in the time of the recording.

@@ -24,7 +24,7 @@ const fn us(count: u64) -> Nanos {
 /// A task on these CPUs.
 fn task(work: Work, nice: i8, cpus: u32) -> TaskSpec {
     let cpus = (0..cpus).map(Cpu::new).collect::<CpuSet>();
-    TaskSpec { work, policy: Policy::Other(nice), cpus, slice_ns: None }
+    TaskSpec { work, policy: Policy::Other(nice), cpus, slice_ns: None, group: None }
 }
 
 fn spinners(count: usize) -> Vec<TaskSpec> {
@@ -213,6 +213,68 @@ fn ticks_stop() {
     assert!((790..=800).contains(&idle), "{idle}");
 }
 
+/// The parts of a CPU that spinners get, in percent, which are in these groups.
+fn parts(name: &str, weights: &[u32], groups: &[Option<usize>]) -> Vec<u64> {
+    let machine = Machine { groups: weights.to_vec(), ..one_cpu(1000) };
+    let tasks =
+        groups.iter().map(|group| TaskSpec { group: *group, ..task(Work::Spin, 0, 1) });
+    let times = measure(&rules(name, &[]), &machine, tasks.collect());
+    times.iter().map(|time| (time.cpu_ns.get() + 20_000_000) / 40_000_000).collect()
+}
+
+/// Check that a group has the part of its weight, whatever the number of its tasks, which share it.
+#[test]
+fn groups_share_by_weight() {
+    for name in NAMES {
+        let four = parts(name, &[100], &[Some(0), Some(0), Some(0), Some(0), None]);
+        assert_eq!(four[4], 50, "{name}: {four:?}");
+        assert!(
+            four[..4].iter().all(|part| (12..=13).contains(part)),
+            "{name}: {four:?}"
+        );
+        let weights = parts(name, &[100, 300], &[Some(0), Some(0), Some(1)]);
+        assert_eq!(weights[2], 75, "{name}: {weights:?}");
+        assert!(weights[..2].iter().all(|part| (12..=13).contains(part)), "{weights:?}");
+    }
+}
+
+/// Check that tasks that are all in one group run as without one.
+#[test]
+fn one_group_changes_nothing() {
+    for name in NAMES {
+        let run = |group| {
+            let mut tasks = spinners(5);
+            tasks.push(sleeper(ms(3), us(200)));
+            let machine = Machine { groups: vec![700], ..one_cpu(250) };
+            let tasks = tasks.into_iter().map(|task| TaskSpec { group, ..task });
+            measure(&rules(name, &[]), &machine, tasks.collect())
+        };
+        let (usual, grouped) = (run(None), run(Some(0)));
+        let near = |(one, other): (&TaskTime, &TaskTime)| {
+            one.cpu_ns.get().abs_diff(other.cpu_ns.get()) < 8_000_000
+                && one.involuntary.abs_diff(other.involuntary) <= 3
+        };
+        let all = usual.iter().zip(&grouped).all(near);
+        assert!(all, "{name}: {usual:?}, {grouped:?}");
+    }
+}
+
+/// Check that a slice of CFS is the part of a task in its group, of the group's part of the period: 6 ms by
+/// four and by two are 0.75 ms, over at the next tick, but 3 ms for the task beside the group.
+#[test]
+fn slices_in_groups() {
+    let mut tasks = spinners(5);
+    tasks[..4].iter_mut().for_each(|task| task.group = Some(0));
+    let machine = Machine { groups: vec![100], ..one_cpu(1000) };
+    for name in ["5.10", "6.1"] {
+        let times = measure(&rules(name, &[]), &machine, tasks.clone());
+        let inside = mean_us(&times, 4);
+        assert!((1_000..=1_010).contains(&inside), "{name}: {inside}");
+        let beside = mean_us(&times[4..], 1);
+        assert!((3_000..=4_000).contains(&beside), "{name}: {beside}");
+    }
+}
+
 /// Check that a shorter slice of its own lets a task preempt since 6.12.
 #[test]
 fn short_slices_preempt() {
@@ -300,6 +362,10 @@ fn nonsense_is_refused() {
     assert!(fails(one_cpu(250), vec![sleeper(Nanos::ZERO, ms(1))]));
     let elsewhere = TaskSpec { cpus: "3".parse().unwrap(), ..task(Work::Spin, 0, 1) };
     assert!(fails(one_cpu(250), vec![elsewhere]));
+    let grouped = TaskSpec { group: Some(0), ..task(Work::Spin, 0, 1) };
+    assert!(fails(one_cpu(250), vec![grouped]));
+    let nohz_full = CpuSet::from(Cpu::new(1));
+    assert!(fails(Machine { nohz_full, ..one_cpu(250) }, spinners(1)));
 }
 
 /// All stretches.
@@ -342,10 +408,12 @@ fn policy() -> impl Strategy<Value = Policy> {
 
 fn load() -> impl Strategy<Value = (u32, Vec<TaskSpec>)> {
     (1_u32..=3).prop_flat_map(|cpus| {
-        let task = (work(), policy(), prop::option::of(100_000_u64..5_000_000));
-        let spec = move |(work, policy, slice): (Work, Policy, Option<u64>)| TaskSpec {
+        let slice = prop::option::of(100_000_u64..5_000_000);
+        let task = (work(), policy(), slice, prop::option::of(0_usize..2));
+        let spec = move |(work, policy, slice, group)| TaskSpec {
             policy,
-            slice_ns: slice.map(Nanos::from_nanos),
+            slice_ns: Option::map(slice, Nanos::from_nanos),
+            group,
             ..task_on(work, cpus)
         };
         (Just(cpus), prop::collection::vec(task.prop_map(spec), 1..9))
@@ -367,10 +435,14 @@ proptest! {
         version in 0..NAMES.len(),
         costs in any::<bool>(),
         jitter in 0_u64..100_000,
+        nohz_full in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let rules = Rules::named(NAMES[version]).unwrap();
+        let nohz_full = if nohz_full { cpus - 1..cpus } else { 0..0 };
         let machine = Machine {
+            groups: vec![100, 300],
+            nohz_full: nohz_full.map(Cpu::new).collect(),
             tick_jitter_ns: Nanos::from_nanos(jitter),
             costs: if costs { Costs::measured(&rules) } else { Costs::NONE },
             ..Machine::new(cpus, Hz::new(250))

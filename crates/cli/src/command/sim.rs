@@ -2,7 +2,7 @@
 
 use recording::{Phases, Recording, Step};
 use sim::scheduler::{Kind, Machine, NAMES, Rules, Steal};
-use sim::slices::Simulation;
+use sim::slices::{Groups, Simulation};
 use units::{Cause, CpuSet, Hz, Nanos};
 
 use crate::args::{Output, RecordingFiles, cpu_list, span, step};
@@ -55,6 +55,12 @@ pub(crate) struct SimSlicesArgs {
     /// [default: none].
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) nohz_full: Option<CpuSet>,
+    /// Put the spinners into a cgroup with this cpu.weight [default: none].
+    #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) spinners_cgroup: Option<u32>,
+    /// Put the sleepers into another cgroup with this cpu.weight [default: none].
+    #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) sleepers_cgroup: Option<u32>,
     /// Longest delay of a tick's interrupt, with a unit (20us): each is delayed by a random part of it.
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = span)]
     pub(crate) tick_jitter: Nanos,
@@ -122,6 +128,7 @@ fn simulate(args: &SimSlicesArgs) -> Result<Recording, sim::scheduler::Error> {
     let simulation = Simulation {
         rules,
         machine,
+        groups: Groups { spinners: args.spinners_cgroup, sleepers: args.sleepers_cgroup },
         seed: args.seed,
         reads_itself: args.load.classic,
         traces: true,

@@ -36,6 +36,8 @@ pub(crate) struct Cfs {
     pub(crate) asymmetric_granularity: bool,
     /// Whether a tick also ends a slice by how far ahead of all others the task is.
     pub(crate) ahead_at_ticks: bool,
+    /// Whether the period is that of all tasks of the CPU, not only of those in a group (`ALT_PERIOD`).
+    pub(crate) period_of_all: bool,
     /// Whether no slice is shorter than `min_granularity`.
     pub(crate) least_slice: bool,
     /// Whether a task that is picked again has a new slice.
@@ -136,13 +138,17 @@ impl Cfs {
     /// The slice of an entity (`sched_slice`): its part of the period.
     fn slice(&self, queue: &Queue, entity: &Entity, is_queued: bool) -> u64 {
         let others = u64::from(!is_queued);
-        let tasks = queue.len() as u64 + others;
+        let elsewhere = if self.period_of_all { queue.above.tasks } else { 0 };
+        let tasks = (queue.len() + elsewhere) as u64 + others;
         let period = match tasks > self.tasks_in_latency {
             true => self.min_granularity * tasks,
             false => self.latency,
         };
         let load = queue.load() + others * entity.weight;
-        let slice = self.rounding.scale(period, entity.weight, load);
+        let mut slice = self.rounding.scale(period, entity.weight, load);
+        if let Some((weight, load)) = queue.above.part {
+            slice = self.rounding.scale(slice, weight, load);
+        }
         if self.least_slice { slice.max(self.min_granularity) } else { slice }
     }
 

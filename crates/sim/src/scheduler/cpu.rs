@@ -1,7 +1,8 @@
 //! The state of a CPU.
 
-use crate::scheduler::queue::{Key, Queue};
+use crate::scheduler::fair::Fair;
 use crate::scheduler::timers::Timers;
+use crate::scheduler::tree::Tree;
 
 /// A CPU.
 #[derive(Debug, Clone)]
@@ -13,7 +14,7 @@ pub(crate) struct CpuState {
     /// Since when the task is in user mode, or will be.
     pub(crate) user_since: u64,
     /// Ordinary tasks.
-    pub(crate) fair: Queue,
+    pub(crate) fair: Tree,
     /// Real-time tasks.
     pub(crate) realtime: RealtimeQueue,
     pub(crate) timers: Timers,
@@ -38,13 +39,13 @@ pub(crate) struct Request {
 }
 
 impl CpuState {
-    /// An idle CPU.
-    pub(crate) fn new(key: Key) -> Self {
+    /// An idle CPU, with groups of these weights.
+    pub(crate) fn new(fair: Fair, groups: &[u64]) -> Self {
         Self {
             current: None,
             switched_at: 0,
             user_since: 0,
-            fair: Queue::new(key),
+            fair: Tree::new(fair, groups),
             realtime: RealtimeQueue::default(),
             timers: Timers::default(),
             request: None,

@@ -11,7 +11,7 @@ use recording::TaskTime;
 use units::{Cpu, Nanos};
 
 use crate::scheduler::cpu::CpuState;
-use crate::scheduler::fair::{Arrival, Fair};
+use crate::scheduler::fair::Arrival;
 use crate::scheduler::machine::Machine;
 use crate::scheduler::observer::Observer;
 use crate::scheduler::queue::Asleep;
@@ -31,7 +31,7 @@ const ROUND_ROBIN: u64 = 100_000_000;
 /// A simulation.
 #[derive(Debug)]
 pub struct Engine<O> {
-    pub(crate) fair: Fair,
+    granularity: Option<Nanos>,
     pub(crate) is_lazy: bool,
     pub(crate) has_slice_timer: bool,
     pub(crate) keeps_clock: bool,
@@ -62,14 +62,15 @@ impl<O: Observer> Engine<O> {
         check(machine, &tasks)?;
         let period = machine.hz.period().get();
         let fair = rules.fair(machine.cpus, period);
+        let weights: Vec<u64> = machine.group_weights().collect();
         let mut engine = Self {
-            fair,
+            granularity: fair.granularity(),
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
             keeps_clock: rules.keeps_clock(),
             machine: machine.clone(),
             period,
-            cpus: vec![CpuState::new(fair.key()); machine.cpus as usize],
+            cpus: vec![CpuState::new(fair, &weights); machine.cpus as usize],
             tasks: Vec::with_capacity(tasks.len()),
             now: 0,
             random: SplitMix64::seed_from_u64(seed),
@@ -117,7 +118,7 @@ impl<O: Observer> Engine<O> {
     /// How far a task of nice 0 has to be ahead to preempt the running one; `None`: that is decided
     /// otherwise.
     pub fn granularity(&self) -> Option<Nanos> {
-        self.fair.granularity()
+        self.granularity
     }
 
     /// Runs until that time.
@@ -140,13 +141,13 @@ impl<O: Observer> Engine<O> {
     pub fn preempt(&mut self, cpu: usize, ns: Nanos) {
         let now = self.now;
         let Some(state) = self.cpus.get_mut(cpu) else { return };
-        let (Some(place), true) = (state.current, state.fair.current.is_some()) else {
+        let (Some(place), true) = (state.current, state.fair.is_running()) else {
             return;
         };
         let involuntary = self.tasks[place].time.involuntary + 1;
         self.leave_user(cpu, now);
         let state = &mut self.cpus[cpu];
-        self.fair.account(&mut state.fair, now);
+        state.fair.account(now);
         state.fair.put_current();
         self.now = now + ns.get();
         self.schedule(cpu, self.now, false);
@@ -206,7 +207,7 @@ impl<O: Observer> Engine<O> {
         let fair = entity.map_or(0, |entity| entity.sum_exec);
         let since = match task.spec.policy.priority() {
             Some(_) => cpu.realtime.accounted_until,
-            None => cpu.fair.accounted_until,
+            None => cpu.fair.accounted_until(),
         };
         let running = if is_current { self.now.saturating_sub(since) } else { 0 };
         let user = self.now.saturating_sub(cpu.user_since);
@@ -234,7 +235,7 @@ impl<O: Observer> Engine<O> {
             self.cpus[cpu].realtime.push(priority, place);
         } else if let Some(mut entity) = entity {
             entity.lag = -signed(self.random.next_u64() % START_UP);
-            self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::New, 0);
+            self.cpus[cpu].fair.enqueue(entity, Arrival::New, 0);
         }
     }
 
@@ -317,7 +318,7 @@ impl<O: Observer> Engine<O> {
             Action::SliceEnd => {
                 let [before, after] = costs.slice_end_ns.map(Nanos::get);
                 self.read_clock(cpu, clock + before);
-                self.fair.account(&mut self.cpus[cpu].fair, clock + before);
+                self.cpus[cpu].fair.account(clock + before);
                 self.cpus[cpu].request(true, false);
                 clock + before + after
             }
@@ -349,7 +350,7 @@ impl<O: Observer> Engine<O> {
         let Some(task) = self.cpus[cpu].current else { return };
         match self.tasks[task].spec.policy {
             Policy::Other(_) | Policy::Batch(_) => {
-                let ends = self.fair.tick(&mut self.cpus[cpu].fair, now);
+                let ends = self.cpus[cpu].fair.tick(now);
                 if ends {
                     self.cpus[cpu].request(true, self.is_lazy);
                 }
@@ -378,7 +379,11 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
     }
     let online = machine.all_cpus();
     if !machine.nohz_full.iter().all(|cpu| online.contains(cpu)) {
-        return refused("a CPU without a tick (nohz_full) is not simulated");
+        return refused("a CPU of nohz_full is not one of the simulated CPUs");
+    }
+    let is_in = |task: &TaskSpec| task.group.is_none_or(|one| one < machine.groups.len());
+    if !tasks.iter().all(is_in) {
+        return refused("a task is in a group that the simulated machine does not have");
     }
     let homeless =
         tasks.iter().any(|task| task.cpus.iter().all(|cpu| !online.contains(cpu)));

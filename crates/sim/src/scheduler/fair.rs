@@ -87,6 +87,14 @@ impl Fair {
         }
     }
 
+    /// The opposite.
+    pub(crate) fn attach(&self, queue: &Queue, entity: &mut Entity) {
+        match self {
+            Self::Cfs(_) => entity.vruntime += queue.min_vruntime,
+            Self::Eevdf(_) => {}
+        }
+    }
+
     /// How long the running entity may run until its slice is over, in real time; `None`: there are
     /// no others.
     pub(crate) fn rest(&self, queue: &Queue) -> Option<u64> {

@@ -3,6 +3,7 @@
 use units::{Cpu, CpuSet, Hz, Nanos};
 
 use crate::scheduler::rules::{Rules, Version};
+use crate::scheduler::weight::NICE_0;
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Machine {
     pub pass_ns: Nanos,
     /// Time that a hypervisor takes from each CPU.
     pub steal: Option<Steal>,
+    /// The weight of each group of tasks, as `cpu.weight` of cgroups has it.
+    pub groups: Vec<u32>,
     /// Kernel threads that run at times.
     pub threads: Vec<KernelThread>,
     /// The time of the kernel's own work.
@@ -195,6 +198,7 @@ impl Machine {
             tick_jitter_ns: Nanos::ZERO,
             stops_idle_tick: true,
             nohz_full: CpuSet::default(),
+            groups: Vec::new(),
             timer_slack_ns: Nanos::from_micros(50),
             pass_ns: Nanos::from_nanos(3),
             steal: None,
@@ -212,6 +216,14 @@ impl Machine {
             costs: Costs::measured(rules),
             ..Self::new(cpus, hz)
         }
+    }
+
+    /// The weight of each group on one of its CPUs, where a task of nice 0 has 1024.
+    pub(crate) fn group_weights(&self) -> impl Iterator<Item = u64> {
+        let cpus = u64::from(self.cpus.max(1));
+        // `cpu_weight_write_u64`, `MIN_SHARES`.
+        let shares = |weight: u64| (weight * NICE_0 + 50) / 100;
+        self.groups.iter().map(move |weight| (shares((*weight).into()) / cpus).max(2))
     }
 
     /// All of its CPUs.

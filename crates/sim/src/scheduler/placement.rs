@@ -64,12 +64,11 @@ impl<O: Observer> Engine<O> {
         // The last one would wait for the longest time.
         let last = waiting.filter(|entity| !entity.delayed && may(entity.task)).last();
         let Some(task) = last.map(|entity| entity.task) else { return false };
-        let Some(entity) = self.fair.leave(&mut self.cpus[busiest].fair, task, now)
-        else {
+        let Some(entity) = self.cpus[busiest].fair.leave(task, now) else {
             return false;
         };
         self.tasks[task].cpu = cpu;
-        self.fair.enqueue(&mut self.cpus[cpu].fair, entity, Arrival::Moved, now);
+        self.cpus[cpu].fair.enqueue(entity, Arrival::Moved, now);
         true
     }
 }

@@ -12,6 +12,8 @@ use crate::scheduler::weight::signed;
 pub(crate) struct Entity {
     /// Its place among all tasks.
     pub(crate) task: usize,
+    /// The group that it is in.
+    pub(crate) group: Option<usize>,
     pub(crate) weight: u64,
     pub(crate) vruntime: i64,
     /// All time that it ran.
@@ -39,6 +41,7 @@ impl Entity {
     pub(crate) fn new(task: usize, weight: u64) -> Self {
         Self {
             task,
+            group: None,
             weight,
             vruntime: 0,
             sum_exec: 0,
@@ -93,6 +96,16 @@ pub(crate) struct Queue {
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
     waiting_sum: WeightedSum,
+    pub(crate) above: Above,
+}
+
+/// What else is on the CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Above {
+    /// The weight of the queue's group, and the load of the queue that this is in.
+    pub(crate) part: Option<(u64, u64)>,
+    /// By how much the tasks of the CPU are more than the entities of this queue.
+    pub(crate) tasks: usize,
 }
 
 /// The entities to prefer at the next choice.
@@ -168,6 +181,7 @@ impl Queue {
             buddies: Buddies::default(),
             accounted_until: 0,
             waiting_sum: WeightedSum::default(),
+            above: Above::default(),
         }
     }
 

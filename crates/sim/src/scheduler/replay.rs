@@ -72,18 +72,19 @@ fn engine(file: &Value) -> Engine<Log> {
         policy: Policy::Other(0),
         cpus: "0".parse::<CpuSet>().unwrap(),
         slice_ns: None,
+        group: None,
     };
     let specs = tasks.iter().map(spec).collect();
     let mut engine = Engine::new(&rules, &machine, specs, 1, Log::default()).unwrap();
     engine.cpus[0].fair.put_current();
-    engine.cpus[0].fair.min_vruntime = file["min_vruntime"].as_i64().unwrap();
+    engine.cpus[0].fair.top().min_vruntime = file["min_vruntime"].as_i64().unwrap();
     for (place, state) in tasks.iter().enumerate() {
         set(&mut engine, place, state);
     }
     let current = place(&file["current"]);
     let cpu = &mut engine.cpus[0];
     cpu.current = Some(current);
-    engine.fair.set_next(&mut cpu.fair, current, BEGIN - CLOCK);
+    cpu.fair.set_next(current, BEGIN - CLOCK);
     cpu.switched_at = BEGIN - CLOCK;
     cpu.user_since = BEGIN + number(&file["user_ns"]);
     engine.start_slice_timer(0, BEGIN, true);
@@ -93,11 +94,11 @@ fn engine(file: &Value) -> Engine<Log> {
 /// Gives a task the state that it had in the guest.
 fn set(engine: &mut Engine<Log>, place: usize, state: &Value) {
     let cpu = &mut engine.cpus[0];
-    let mut entity = cpu.fair.take(place).unwrap();
+    let mut entity = cpu.fair.top().take(place).unwrap();
     let signed = |at: usize| state[at].as_i64().unwrap();
     (entity.vruntime, entity.deadline, entity.lag) = (signed(1), signed(2), signed(3));
     if state[0] == "spin" {
-        cpu.fair.push(entity);
+        cpu.fair.top().push(entity);
         return;
     }
     let task = &mut engine.tasks[place];

@@ -235,6 +235,7 @@ impl Rules {
             last_first: version == Version::GentleSleepers,
             asymmetric_granularity: version == Version::FirstSleepers,
             ahead_at_ticks: version >= Version::GentleSleepers,
+            period_of_all: version >= Version::LastCfs,
             least_slice: version >= Version::LastCfs,
             repick_renews: old,
             sleeper_holds_minimum: old,

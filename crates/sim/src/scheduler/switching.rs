@@ -70,7 +70,7 @@ impl<O: Observer> Engine<O> {
     fn ask(&mut self, cpu: usize, now: u64) {
         let [to_update, back] = self.machine.costs.call_ns.map(Nanos::get);
         let at = now + to_update;
-        if self.fair.account(&mut self.cpus[cpu].fair, at) {
+        if self.cpus[cpu].fair.account(at) {
             self.cpus[cpu].request(false, self.is_lazy);
         }
         self.cpus[cpu].user_since = at + back;
@@ -122,15 +122,14 @@ impl<O: Observer> Engine<O> {
             let mut arrival = Arrival::Woken;
             if target != from {
                 arrival = Arrival::WokenElsewhere;
-                self.fair.detach(&self.cpus[from].fair, &mut entity);
+                self.cpus[from].fair.detach(&mut entity);
             }
-            let queue = &mut self.cpus[target].fair;
-            if self.fair.enqueue(queue, entity, arrival, now) {
+            if self.cpus[target].fair.enqueue(entity, arrival, now) {
                 self.cpus[target].request(false, self.is_lazy);
             }
             self.check_preemption(target, place, now);
         } else {
-            if self.fair.requeue(&mut self.cpus[target].fair, place, now) {
+            if self.cpus[target].fair.requeue(place, now) {
                 self.cpus[target].request(false, self.is_lazy);
             }
             self.check_preemption(target, place, now);
@@ -161,19 +160,17 @@ impl<O: Observer> Engine<O> {
     /// Whether a task that woke up preempts what runs (`wakeup_preempt`).
     fn check_preemption(&mut self, cpu: usize, woken: usize, now: u64) {
         let state = &mut self.cpus[cpu];
-        let running = state.current.filter(|_| state.fair.current.is_some());
+        let running = state.current.filter(|_| state.fair.is_running());
         let mut preempts = state.current.is_none();
-        let view = self.observer.wants_wakeups().then(|| self.view(cpu, woken));
-        let state = &mut self.cpus[cpu];
-        let lost = view.and_then(|_| self.fair.rest(&state.fair)).map(Nanos::from_nanos);
+        let view = self.observer.wants_wakeups().then(|| state.fair.ahead(woken));
+        let lost = view.and_then(|_| state.fair.rest()).map(Nanos::from_nanos);
         if running.is_some() {
             let check = WakeupCheck {
                 now,
                 requested: state.request.is_some_and(|request| !request.is_lazy),
                 is_batch: matches!(self.tasks[woken].spec.policy, Policy::Batch(_)),
             };
-            preempts =
-                self.fair.preempts(&mut state.fair, woken, check, &mut self.asleep);
+            preempts = state.fair.preempts(woken, check, &mut self.asleep);
             self.keep_asleep();
         }
         if preempts {
@@ -190,15 +187,6 @@ impl<O: Observer> Engine<O> {
                 lost_ns: lost.filter(|_| preempts),
             });
         }
-    }
-
-    /// How far an entity is before the running one, and before the average of the others.
-    fn view(&self, cpu: usize, woken: usize) -> (i64, i64) {
-        let queue = &self.cpus[cpu].fair;
-        let Some(entity) = queue.find(woken) else { return (0, 0) };
-        let running = queue.current.as_ref().map_or(entity.vruntime, |one| one.vruntime);
-        let average = queue.average_without(entity).unwrap_or(entity.vruntime);
-        (running - entity.vruntime, average - entity.vruntime)
     }
 
     /// Gives the entities that were found to sleep back to their tasks.
@@ -250,10 +238,10 @@ impl<O: Observer> Engine<O> {
                 state.realtime.remove(place);
             }
         } else if sleeps {
-            let entity = self.fair.sleep(&mut state.fair, now);
+            let entity = state.fair.sleep(now);
             self.tasks[place].entity = entity;
         } else {
-            self.fair.account(&mut state.fair, now);
+            state.fair.account(now);
         }
     }
 
@@ -267,9 +255,9 @@ impl<O: Observer> Engine<O> {
             }
             return Some(place);
         }
-        let picked = self.fair.pick(&mut state.fair, &mut self.asleep);
+        let picked = state.fair.pick(&mut self.asleep, now);
         if let Some(task) = picked {
-            self.fair.set_next(&mut state.fair, task, now);
+            state.fair.set_next(task, now);
         }
         self.keep_asleep();
         picked
@@ -330,7 +318,7 @@ impl<O: Observer> Engine<O> {
         if set.is_some() && !switched {
             return;
         }
-        let Some(rest) = self.fair.rest(&state.fair) else { return };
+        let Some(rest) = state.fair.rest() else { return };
         let by = now + rest.max(SLICE_TIMER_MIN);
         if set.is_some_and(|set| set.abs_diff(by) <= SLICE_TIMER_NEAR) {
             return;

@@ -18,6 +18,8 @@ pub struct TaskSpec {
     pub cpus: CpuSet,
     /// A slice of its own (`sched_setattr(2)`, EEVDF).
     pub slice_ns: Option<Nanos>,
+    /// Its group, by its number among those of the machine; `None`: it is in the root cgroup.
+    pub group: Option<usize>,
 }
 
 /// A scheduling policy (`sched(7)`).
@@ -97,6 +99,7 @@ pub(crate) struct Task {
 impl Task {
     pub(crate) fn new(place: usize, spec: TaskSpec, cpu: usize) -> Self {
         let mut entity = Entity::new(place, weight::of_nice(spec.policy.nice()));
+        entity.group = spec.group;
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
             Work::Spin => u64::MAX,

@@ -1,0 +1,330 @@
+//! The ordinary tasks of a CPU: a queue, and one below it for each group of tasks.
+//!
+//! Like the `cfs_rq` of the kernel, with one level of groups (the `cpu` controller of cgroups, or
+//! `CONFIG_SCHED_AUTOGROUP`): a group is an entity of the upper queue while tasks of it are runnable, and
+//! each queue chooses by the same rules. Source: `for_each_sched_entity` in `kernel/sched/fair.c`.
+//!
+//! Not modelled: load averages, by which a group's weight is divided among CPUs (here: equally), and
+//! the shorter slice of a group with a task that requested one.
+
+use crate::scheduler::fair::{Arrival, Fair, WakeupCheck};
+use crate::scheduler::queue::{Above, Asleep, Entity, Queue};
+
+/// The ordinary tasks of a CPU.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    rules: Fair,
+    top: Queue,
+    groups: Vec<Group>,
+}
+
+/// A group, on one CPU.
+#[derive(Debug, Clone)]
+struct Group {
+    queue: Queue,
+    /// Its entity while no task of it is runnable.
+    entity: Option<Box<Entity>>,
+}
+
+/// The number of a group's entity, in the place of a task.
+fn number(group: usize) -> usize {
+    usize::MAX - group
+}
+
+impl Tree {
+    /// One without tasks, with groups of these weights.
+    pub(crate) fn new(rules: Fair, weights: &[u64]) -> Self {
+        let queue = || Queue::new(rules.key());
+        let entity = |(group, weight): (usize, &u64)| {
+            Box::new(Entity::new(number(group), *weight))
+        };
+        let entities = weights.iter().enumerate().map(entity);
+        let groups =
+            entities.map(|entity| Group { queue: queue(), entity: Some(entity) });
+        Self { rules, top: queue(), groups: groups.collect() }
+    }
+
+    /// The group of an entity of the upper queue.
+    fn group(&self, entity: usize) -> Option<usize> {
+        let group = usize::MAX - entity;
+        (group < self.groups.len()).then_some(group)
+    }
+
+    fn running_group(&self) -> Option<usize> {
+        self.group(self.top.current.as_ref()?.task)
+    }
+
+    /// The group of a queued task.
+    fn group_of(&self, task: usize) -> Option<usize> {
+        self.groups.iter().position(|group| group.queue.find(task).is_some())
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &Queue> {
+        std::iter::once(&self.top).chain(self.groups.iter().map(|group| &group.queue))
+    }
+
+    /// The queue with the running task.
+    fn running_queue(&self) -> &Queue {
+        self.running_group().map_or(&self.top, |group| &self.groups[group].queue)
+    }
+
+    /// The queue in which a task that woke up and the running one, or their groups, are compared, and the
+    /// entity of the former there.
+    fn common(&self, woken: usize) -> (Option<usize>, usize) {
+        match self.group_of(woken) {
+            None => (None, woken),
+            Some(group) if self.running_group() == Some(group) => (Some(group), woken),
+            Some(group) => (None, number(group)),
+        }
+    }
+
+    /// Whether one of them runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.top.current.is_some()
+    }
+
+    /// Until when the running one's time is accounted.
+    pub(crate) fn accounted_until(&self) -> u64 {
+        self.running_queue().accounted_until
+    }
+
+    /// The number of tasks, the running one included.
+    pub(crate) fn len(&self) -> usize {
+        let is_group = |entity: &&Entity| self.group(entity.task).is_some();
+        let groups = match self.groups.is_empty() {
+            true => 0,
+            false => self.top.entities().filter(is_group).count(),
+        };
+        self.queues().map(Queue::len).sum::<usize>() - groups
+    }
+
+    /// One of them.
+    pub(crate) fn find(&self, task: usize) -> Option<&Entity> {
+        self.queues().find_map(|queue| queue.find(task))
+    }
+
+    /// The tasks that wait, those of each queue in their order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Entity> {
+        let waiting = self.queues().flat_map(Queue::waiting);
+        waiting.filter(|entity| self.group(entity.task).is_none())
+    }
+
+    /// Accounts the running one's time until now; returns whether to reschedule.
+    pub(crate) fn account(&mut self, now: u64) -> bool {
+        let group = self.running_group();
+        let above = self.rules.account(&mut self.top, now);
+        let Some(group) = group else { return above };
+        self.rules.account(&mut self.groups[group].queue, now) || above
+    }
+
+    /// Accounts, places a task, and queues it; returns whether to reschedule.
+    pub(crate) fn enqueue(
+        &mut self,
+        entity: Box<Entity>,
+        arrival: Arrival,
+        now: u64,
+    ) -> bool {
+        let Some(group) = entity.group else {
+            let reschedule = self.rules.enqueue(&mut self.top, entity, arrival, now);
+            self.tell_groups();
+            return reschedule;
+        };
+        let own = &mut self.groups[group];
+        let below = self.rules.enqueue(&mut own.queue, entity, arrival, now);
+        let above = match own.entity.take() {
+            Some(entity) => {
+                self.rules.enqueue(&mut self.top, entity, Arrival::Woken, now)
+            }
+            None => self.wake_group(group, now),
+        };
+        self.tell_groups();
+        below || above
+    }
+
+    /// A group that sleeps but is still queued wakes up.
+    fn wake_group(&mut self, group: usize, now: u64) -> bool {
+        let queued = self.top.find(number(group));
+        let is_delayed = queued.is_some_and(|entity| entity.delayed);
+        is_delayed && self.rules.requeue(&mut self.top, number(group), now)
+    }
+
+    /// One that sleeps but is still queued wakes up; returns whether to reschedule.
+    pub(crate) fn requeue(&mut self, task: usize, now: u64) -> bool {
+        let queue = match self.group_of(task) {
+            Some(group) => &mut self.groups[group].queue,
+            None => &mut self.top,
+        };
+        self.rules.requeue(queue, task, now)
+    }
+
+    /// The running task sleeps; `None`: it stays queued until it is eligible.
+    pub(crate) fn sleep(&mut self, now: u64) -> Option<Box<Entity>> {
+        self.account(now);
+        let Some(group) = self.running_group() else {
+            let entity = self.rules.sleep(&mut self.top, now);
+            self.tell_groups();
+            return entity;
+        };
+        let own = &mut self.groups[group];
+        let entity = self.rules.sleep(&mut own.queue, now);
+        if own.queue.len() == 0 {
+            own.entity = self.rules.sleep(&mut self.top, now);
+        }
+        self.tell_groups();
+        entity
+    }
+
+    /// The virtual time of a task that sleeps becomes independent of its queue.
+    pub(crate) fn detach(&self, entity: &mut Entity) {
+        let queue = entity.group.map_or(&self.top, |group| &self.groups[group].queue);
+        self.rules.detach(queue, entity);
+    }
+
+    /// A waiting task goes to another CPU.
+    pub(crate) fn leave(&mut self, task: usize, now: u64) -> Option<Box<Entity>> {
+        let Some(group) = self.group_of(task) else {
+            let entity = self.rules.leave(&mut self.top, task, now);
+            self.tell_groups();
+            return entity;
+        };
+        let own = &mut self.groups[group];
+        let entity = self.rules.leave(&mut own.queue, task, now);
+        if own.queue.len() == 0 {
+            self.withdraw(group, now);
+        }
+        self.tell_groups();
+        entity
+    }
+
+    /// A group without tasks is no longer in the upper queue.
+    fn withdraw(&mut self, group: usize, now: u64) {
+        if self.top.is_current(number(group)) {
+            self.rules.account(&mut self.top, now);
+            self.top.put_current();
+        }
+        let Some(mut entity) = self.rules.leave(&mut self.top, number(group), now) else {
+            return;
+        };
+        // It stays on this CPU.
+        self.rules.attach(&self.top, &mut entity);
+        entity.delayed = false;
+        self.groups[group].entity = Some(entity);
+    }
+
+    /// How long the running one may run until a slice is over, in real time; `None`: there are no others.
+    pub(crate) fn rest(&self) -> Option<u64> {
+        let group = self.running_group().map(|group| &self.groups[group].queue);
+        let queues = std::iter::once(&self.top).chain(group);
+        queues.filter_map(|queue| self.rules.rest(queue)).min()
+    }
+
+    /// A tick; returns whether to reschedule.
+    pub(crate) fn tick(&mut self, now: u64) -> bool {
+        let group = self.running_group();
+        let above = self.rules.tick(&mut self.top, now);
+        let Some(group) = group else { return above };
+        self.rules.tick(&mut self.groups[group].queue, now) || above
+    }
+
+    /// Whether one that woke up preempts the running one.
+    pub(crate) fn preempts(
+        &mut self,
+        woken: usize,
+        check: WakeupCheck,
+        asleep: &mut Asleep,
+    ) -> bool {
+        let (group, entity) = self.common(woken);
+        let queue = match group {
+            Some(group) => &mut self.groups[group].queue,
+            None => &mut self.top,
+        };
+        let preempts = self.rules.preempts(queue, entity, check, asleep);
+        self.keep_groups(asleep);
+        preempts
+    }
+
+    /// How far one that woke up is before the running one, and before the average of the others, where
+    /// they are compared.
+    pub(crate) fn ahead(&self, woken: usize) -> (i64, i64) {
+        let (group, entity) = self.common(woken);
+        let queue = group.map_or(&self.top, |group| &self.groups[group].queue);
+        let Some(entity) = queue.find(entity) else { return (0, 0) };
+        let running = queue.current.as_ref().map_or(entity.vruntime, |one| one.vruntime);
+        let average = queue.average_without(entity).unwrap_or(entity.vruntime);
+        (running - entity.vruntime, average - entity.vruntime)
+    }
+
+    /// Which task runs next; `None`: there is none. Those that only waited to sleep are moved to `asleep`.
+    /// All is accounted.
+    pub(crate) fn pick(&mut self, asleep: &mut Asleep, now: u64) -> Option<usize> {
+        loop {
+            let picked = self.rules.pick(&mut self.top, asleep);
+            self.keep_groups(asleep);
+            let Some(group) = self.group(picked?) else { return picked };
+            let task = self.rules.pick(&mut self.groups[group].queue, asleep);
+            if task.is_some() {
+                return task;
+            }
+            self.withdraw(group, now);
+            self.tell_groups();
+        }
+    }
+
+    /// Takes groups out of the entities that were found to sleep.
+    fn keep_groups(&mut self, asleep: &mut Asleep) {
+        if self.groups.is_empty() {
+            return;
+        }
+        let all = std::mem::take(asleep);
+        for entity in all {
+            match self.group(entity.task) {
+                Some(group) => self.groups[group].entity = Some(entity),
+                None => asleep.push(entity),
+            }
+        }
+        self.tell_groups();
+    }
+
+    /// Lets the picked task run from `now` on, instead of the running one.
+    pub(crate) fn set_next(&mut self, task: usize, now: u64) {
+        let group = self.group_of(task);
+        let before = self.running_group();
+        if let Some(before) = before.filter(|_| before != group) {
+            self.groups[before].queue.put_current();
+        }
+        self.rules.set_next(&mut self.top, group.map_or(task, number), now);
+        if let Some(group) = group {
+            self.rules.set_next(&mut self.groups[group].queue, task, now);
+        }
+    }
+
+    /// Lets the running one wait.
+    pub(crate) fn put_current(&mut self) {
+        if let Some(group) = self.running_group() {
+            self.groups[group].queue.put_current();
+        }
+        self.top.put_current();
+    }
+
+    /// Tells each queue what is above it and beside it, on which slices of CFS depend.
+    fn tell_groups(&mut self) {
+        if self.groups.is_empty() {
+            return;
+        }
+        let (all, load) = (self.len(), self.top.load());
+        self.top.above = Above { part: None, tasks: all.saturating_sub(self.top.len()) };
+        for (place, group) in self.groups.iter_mut().enumerate() {
+            let entity = self.top.find(number(place));
+            group.queue.above = Above {
+                part: entity.map(|entity| (entity.weight, load)),
+                tasks: all.saturating_sub(group.queue.len()),
+            };
+        }
+    }
+
+    /// The upper queue, for tests that set its state.
+    #[cfg(test)]
+    pub(crate) fn top(&mut self) -> &mut Queue {
+        &mut self.top
+    }
+}
