@@ -193,10 +193,19 @@ impl Simulation {
         if !self.reads_itself {
             let one = self.machine.costs.reading_ns;
             engine.preempt(0, one.saturating_mul(all as u64));
+            self.wake_threads(engine, all);
         }
         let others = engine.times().into_iter().take(all).skip(read.len());
         read.extend(others.map(|time| (now, time)));
         read
+    }
+
+    /// Wakes up the kernel threads that have work after a reading, which are behind the tasks.
+    fn wake_threads(&self, engine: &mut Engine<Log>, tasks: usize) {
+        let threads = self.machine.threads.iter().zip(tasks..);
+        for (_, place) in threads.filter(|(thread, _)| thread.sleep_ns.is_none()) {
+            engine.wake_at_tick(place);
+        }
     }
 
     /// What the tasks do.

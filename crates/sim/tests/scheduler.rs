@@ -121,7 +121,7 @@ fn sleepers_and_their_credit() {
     // As on a machine with eight CPUs: the credit is longer than the sleep.
     let cfs = [("latency_ns", "24000000")];
     let part = |name, settings: &[(&str, &str)]| {
-        let work = Work::Timeout { sleep_ns: ms(10), work_ns: ms(10) };
+        let work = Work::Timeout { sleep_ns: Some(ms(10)), work_ns: ms(10) };
         let tasks = vec![task(Work::Spin, 0, 1), task(work, 0, 1)];
         let times = measure(&rules(name, settings), &one_cpu(1000), tasks);
         times[1].cpu_ns.get() * 100 / 4_000_000_000
@@ -392,8 +392,8 @@ fn work() -> impl Strategy<Value = Work> {
         3 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep_ns, burst_ns)| Work::Sleep {
             sleep_ns, burst_ns,
         }),
-        1 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep_ns, work_ns)| Work::Timeout {
-            sleep_ns, work_ns,
+        1 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep, work_ns)| Work::Timeout {
+            sleep_ns: Some(sleep), work_ns,
         }),
     ]
 }

@@ -393,9 +393,8 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
     let idle = |task: &TaskSpec| match task.work {
         Work::Spin => false,
         Work::Ask(every) => every.is_zero(),
-        Work::Sleep { sleep_ns, .. } | Work::Timeout { sleep_ns, .. } => {
-            sleep_ns.is_zero()
-        }
+        Work::Sleep { sleep_ns, .. } => sleep_ns.is_zero(),
+        Work::Timeout { sleep_ns, .. } => sleep_ns.is_some_and(Nanos::is_zero),
     };
     if tasks.iter().any(idle) {
         return refused(

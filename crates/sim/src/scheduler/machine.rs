@@ -39,24 +39,27 @@ pub struct Machine {
 pub struct KernelThread {
     /// Its name.
     pub name: &'static str,
-    /// The least time that it sleeps.
-    pub sleep_ns: Nanos,
+    /// The least time that it sleeps; `None`: until the tick after the sampler has read.
+    pub sleep_ns: Option<Nanos>,
     /// How long it then works.
     pub work_ns: Nanos,
 }
 
 impl KernelThread {
     /// Those of the kernel that a set of rules is from, in a guest that does nothing else: `kcompactd0`
-    /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later.
+    /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later. RCU's thread wakes up at the
+    /// tick after a reading, as the files that were closed are freed then.
     ///
-    /// Source: as of [`Costs::measured`], means.
+    /// Source: as of [`Costs::measured`], means. DAMON's intervals grow from 24 ms to 84 ms within the first
+    /// seconds, as it adapts them.
     fn measured(version: Version) -> Vec<Self> {
         let thread = |name, sleep_ms, work_us| Self {
             name,
-            sleep_ns: Nanos::from_millis(sleep_ms),
+            sleep_ns: Some(Nanos::from_millis(sleep_ms)),
             work_ns: Nanos::from_micros(work_us),
         };
-        let mut threads = vec![thread("kcompactd0", 508, 2)];
+        let rcu = Self { sleep_ns: None, ..thread("rcu_preempt", 0, 24) };
+        let mut threads = vec![rcu, thread("kcompactd0", 508, 2)];
         threads.extend(match version {
             Version::FirstSleepers
             | Version::GentleSleepers
@@ -65,7 +68,7 @@ impl KernelThread {
             | Version::FirstEevdf
             | Version::DelayedDequeue => vec![thread("kworker", 320, 2)],
             Version::ProtectedVruntime => {
-                vec![thread("kworker", 400, 48), thread("kdamond.0", 33, 347)]
+                vec![thread("kworker", 400, 48), thread("kdamond.0", 36, 380)]
             }
             Version::SliceTimer => {
                 vec![thread("kworker", 500, 30), thread("kdamond.0", 32, 18)]

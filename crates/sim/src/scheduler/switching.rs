@@ -59,8 +59,11 @@ impl<O: Observer> Engine<O> {
             }
             Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
             Work::Timeout { sleep_ns, .. } => {
-                let by = self.tick_from(now + sleep_ns.get());
-                self.sleep_until(cpu, place, [by, by], now);
+                if let Some(sleep) = sleep_ns {
+                    let by = self.tick_from(now + sleep.get());
+                    self.set_wakeup(cpu, place, [by, by]);
+                }
+                self.begin_sleep(cpu, place, now);
             }
         }
     }
@@ -84,16 +87,30 @@ impl<O: Observer> Engine<O> {
         // Real-time tasks have no slack.
         let policy = self.tasks[place].spec.policy;
         let slack = policy.priority().map_or(self.machine.timer_slack_ns.get(), |_| 0);
-        self.sleep_until(cpu, place, [from, from + slack], now);
+        self.set_wakeup(cpu, place, [from, from + slack]);
+        self.begin_sleep(cpu, place, now);
     }
 
-    /// Sets the timer of a task that sleeps from now on.
-    fn sleep_until(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2], now: u64) {
+    fn set_wakeup(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2]) {
         self.cpus[cpu].timers.set(Timer { from, by, action: Action::Wake(place) });
-        let task = &mut self.tasks[place];
-        task.returns = true;
+    }
+
+    fn begin_sleep(&mut self, cpu: usize, place: usize, now: u64) {
+        self.tasks[place].returns = true;
         let begin = now + self.machine.costs.sleep_to_schedule_ns.get();
         self.schedule(cpu, begin, true);
+    }
+
+    /// Wakes a task up at the next tick of its CPU, if it sleeps and has no timer.
+    pub fn wake_at_tick(&mut self, place: usize) {
+        let Some(task) = self.tasks.get(place) else { return };
+        let (cpu, by) = (task.cpu, self.tick_from(self.now().get()));
+        let state = &self.cpus[cpu];
+        let is_delayed = state.fair.find(place).is_some_and(|entity| entity.delayed);
+        let is_asleep = task.entity.is_some() || is_delayed;
+        if is_asleep && state.timers.find(Action::Wake(place)).is_none() {
+            self.set_wakeup(cpu, place, [by, by]);
+        }
     }
 
     /// The queue's clock is read again, and is what a reschedule uses that was requested before.

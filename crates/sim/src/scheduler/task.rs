@@ -69,8 +69,10 @@ pub enum Work {
     /// Sleeps at least that long, until a tick, then works for that much time of its own: as kernel
     /// threads do that wait with a timeout.
     Timeout {
-        /// The least time that it sleeps.
-        sleep_ns: Nanos,
+        /// The least time that it sleeps; `None`: until it is woken ([`Engine::wake_at_tick`]).
+        ///
+        /// [`Engine::wake_at_tick`]: crate::scheduler::Engine::wake_at_tick
+        sleep_ns: Option<Nanos>,
         /// How long it works.
         work_ns: Nanos,
     },
