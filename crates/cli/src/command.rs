@@ -291,7 +291,8 @@ Examples:
   sudo noisefloor check -o check.json && noisefloor scale check.json
   noisefloor scale check.json --ranks 1..65536 --pattern allreduce -o scale.html
   noisefloor scale node*.json --ranks 4096 --ranks-per-node 16 --compute 100us
-  noisefloor scale noise.json --ranks 1024 --coscheduled")]
+  noisefloor scale noise.json --ranks 1024 --coscheduled
+  noisefloor scale noise.json --ranks 1024 --coscheduled=kworker")]
     Scale(ScaleArgs),
     /// Print the report of a saved recording, or of a file of another tool.
     #[command(after_help = "\

@@ -81,6 +81,21 @@ impl CulpritKind {
             Self::Steal | Self::Firmware | Self::Unexplained => false,
         }
     }
+
+    /// The word before the name of an event of this kind; empty if the name says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Ipi => "IPI",
+            Self::Irq => "device",
+            Self::Softirq => "softirq",
+            Self::Nmi => "NMI",
+            Self::Thread => "thread",
+            Self::Steal => "steal",
+            Self::Firmware => "SMI",
+            Self::Quota | Self::Unexplained => "",
+        }
+    }
 }
 
 /// A thread that used the CPU.

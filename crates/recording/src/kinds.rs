@@ -49,8 +49,8 @@ pub use run::{
     Usage,
 };
 pub use scale::{
-    Algorithm, AtScaleSpec, Network, Pattern, ScaleCount, ScaleInput, ScaleRuns,
-    ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
+    Algorithm, AtScaleSpec, Coscheduled, Network, Pattern, ScaleCount, ScaleInput,
+    ScaleRuns, ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
 pub use slices::{
     CpuSwitches, End, LooseEnd, Placement, Placements, Policy, Role, SlicesSample,

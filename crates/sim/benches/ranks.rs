@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         let base =
-            program.run(size(ranks), None, &AtomicBool::new(false)).ok_or("stopped")?;
+            program.run(size(ranks), &[], &AtomicBool::new(false)).ok_or("stopped")?;
         if let Some(schedule) = schedule {
             let (_, end) = schedule.run(false)?;
             println!("  without noise: {} ns, LogGOPSim {end} ns", base.get());
@@ -105,7 +105,7 @@ fn timed(
 ) -> Result<(f64, u64), Box<dyn Error>> {
     let noise = Assigned { machines, ranks_per_node: 1, coscheduled: false, seed };
     let start = Instant::now();
-    let end = program.run(size(ranks), Some(&noise), &AtomicBool::new(false));
+    let end = program.run(size(ranks), &[noise], &AtomicBool::new(false));
     Ok((start.elapsed().as_secs_f64(), end.ok_or("stopped")?.get()))
 }
 

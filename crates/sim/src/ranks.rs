@@ -14,6 +14,7 @@ mod doubts;
 mod error;
 mod exchange;
 mod links;
+mod parts;
 mod random;
 mod recorded;
 mod run;

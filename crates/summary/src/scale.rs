@@ -174,7 +174,9 @@ fn slowdown(run: Nanos, base: Nanos) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use recording::{Network, Pattern, ScaleInput, ScaleRuns, ScaleSource, StepDelay};
+    use recording::{
+        Coscheduled, Network, Pattern, ScaleInput, ScaleRuns, ScaleSource, StepDelay,
+    };
 
     use super::*;
 
@@ -192,7 +194,7 @@ mod tests {
             message_bytes: 8,
             network: Network::default(),
             ranks_per_node: 1,
-            coscheduled: false,
+            coscheduled: Coscheduled::All(false),
             seed: 1,
             seeds: 2,
             sources: 1,

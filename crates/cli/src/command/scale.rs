@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recording::{Algorithm, Network, Pattern, Recording, ScaleSpec};
+use recording::{Algorithm, Coscheduled, Network, Pattern, Recording, ScaleSpec};
 use sim::ranks::{self, Recorded, Watch};
 use units::{Cause, Nanos};
 
@@ -17,6 +17,8 @@ use crate::terminal::stop_flag;
 
 /// The sources that are omitted in turn by default.
 const SOURCES: u32 = 3;
+/// The name of all sources for `--coscheduled`.
+const ALL: &str = "all";
 /// Progress is shown so often.
 const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -53,9 +55,11 @@ pub(crate) struct ScaleArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) ranks_per_node: u64,
-    /// All nodes have their noise at the same time.
-    #[arg(long)]
-    pub(crate) coscheduled: bool,
+    /// All nodes have the noise of SOURCE, a name as in the report, at the same time; without a name, or with
+    /// all: their whole noise. Can be repeated.
+    #[arg(long, value_name = "SOURCE", num_args = 0..=1, require_equals = true,
+        default_missing_value = ALL)]
+    pub(crate) coscheduled: Vec<String>,
     /// Number of sources of noise that are omitted in turn, those with most time first.
     #[arg(long, value_name = "N", default_value_t = SOURCES,
         value_parser = clap::value_parser!(u32).range(..=20))]
@@ -123,13 +127,14 @@ pub(crate) struct RankList(Vec<u64>);
 pub(crate) fn run(args: &ScaleArgs, output: Output) -> Result<Outcome, Failure> {
     let files = outputs(&args.output);
     let output = output.beside(files.clone())?;
-    let spec = spec(args)?;
+    let mut spec = spec(args)?;
     ranks::check(&spec).map_err(Failure::usage)?;
     let mut recorded = Recorded::default();
     for file in &args.files {
         let name = file.display().to_string();
         recorded.add(&name, &load(file)?).map_err(Failure::usage)?;
     }
+    spec.coscheduled = coscheduled(&args.coscheduled, &recorded)?;
     let recording = simulate(args, &recorded, spec, output)?;
     finish(&Measured::new(recording), &files, output)
 }
@@ -151,12 +156,21 @@ fn spec(args: &ScaleArgs) -> Result<ScaleSpec, Failure> {
         message_bytes: args.message,
         network: args.network.of_recording(),
         ranks_per_node: args.ranks_per_node,
-        coscheduled: args.coscheduled,
+        coscheduled: Coscheduled::All(false),
         seed: args.seed,
         seeds: args.seeds,
         sources: args.sources,
         inputs: Vec::new(),
     })
+}
+
+/// The noise that all nodes have at the same time.
+fn coscheduled(names: &[String], recorded: &Recorded) -> Result<Coscheduled, Failure> {
+    let is_all = names.iter().any(|name| name == ALL);
+    if names.is_empty() || is_all {
+        return Ok(Coscheduled::All(is_all));
+    }
+    recorded.named(names).map(Coscheduled::Sources).map_err(Failure::usage)
 }
 
 /// Simulates in a thread of its own, with progress on this one; Ctrl-C ends it early.

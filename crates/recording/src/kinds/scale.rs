@@ -31,8 +31,8 @@ pub struct ScaleSpec {
     pub network: Network,
     /// So many ranks, in order, are on one node, and have the noise of one recording at one time.
     pub ranks_per_node: u64,
-    /// Whether all nodes have their noise at the same time.
-    pub coscheduled: bool,
+    /// The noise that all nodes have at the same time.
+    pub coscheduled: Coscheduled,
     /// What random numbers follow from.
     pub seed: u64,
     /// The number of runs with different random numbers.
@@ -41,6 +41,16 @@ pub struct ScaleSpec {
     pub sources: u32,
     /// The recordings that the noise is from.
     pub inputs: Vec<ScaleInput>,
+}
+
+/// The noise that all nodes have at the same time; each has the rest from a moment of its own on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Coscheduled {
+    /// All of it, or none.
+    All(bool),
+    /// That of these sources.
+    Sources(Vec<ScaleSource>),
 }
 
 /// A recording whose noise is used.
@@ -236,4 +246,30 @@ pub struct ScaleRuns {
     pub omitted: Option<usize>,
     /// One run time for each seed, in the same order for all sets.
     pub run_ns: Vec<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a recording says `true` or `false`, as before there were single sources, or lists them.
+    #[test]
+    fn coscheduled_in_files() {
+        let daemon = ScaleSource {
+            kind: CulpritKind::Thread,
+            name: "daemon".to_owned(),
+            noise_ns: Nanos::from_nanos(5),
+        };
+        let list =
+            serde_json::json!([{ "kind": "thread", "name": "daemon", "noise_ns": 5 }]);
+        for (coscheduled, expected) in [
+            (Coscheduled::All(false), false.into()),
+            (Coscheduled::All(true), true.into()),
+            (Coscheduled::Sources(vec![daemon]), list),
+        ] {
+            assert_eq!(serde_json::to_value(&coscheduled).unwrap(), expected);
+            let read: Coscheduled = serde_json::from_value(expected).unwrap();
+            assert_eq!(read, coscheduled);
+        }
+    }
 }

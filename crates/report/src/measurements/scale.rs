@@ -1,14 +1,14 @@
 //! The report of `scale`: the slowdown of each number of ranks, what remains of it without each source of
 //! noise, and analytic bounds.
 
-use recording::{Algorithm, Pattern, ScaleSpec};
+use recording::{Algorithm, Coscheduled, Pattern, ScaleSource, ScaleSpec};
 use summary::{ScaleCountSummary, ScaleSourceSummary, ScaleSummary, Slowdown};
 use units::Ppm;
 
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table, cells};
 use crate::document::text::{Text, text};
-use crate::measurements::noise::culprits::kind_word;
+use crate::measurements::noise::culprits::{kind_word, of_kind};
 use crate::number;
 
 /// The numbers of ranks, and the sources, that one screen lists.
@@ -43,17 +43,30 @@ fn title(spec: &ScaleSpec, summary: &ScaleSummary) -> Text {
     let cpus: u64 = spec.inputs.iter().map(|input| input.cpus).sum();
     text!(
         "Simulated ranks with the noise of {} ({} of CPU time, of which {} was lost): each computes for \
-         {}, then {}{}.",
+         {}, then {}{}.{}",
         number::counted(cpus, "CPU"),
         summary.recorded_ns,
         number::known(summary.noise_ppm),
         spec.compute_ns,
         pattern(spec),
         match spec.coscheduled {
-            true => "; all nodes have their noise at the same time",
-            false => "",
-        }
+            Coscheduled::All(true) => "; all nodes have their noise at the same time",
+            Coscheduled::All(false) | Coscheduled::Sources(_) => "",
+        },
+        coscheduled(spec),
     )
+}
+
+/// The sources that are at the same time on all nodes, if not all noise is.
+fn coscheduled(spec: &ScaleSpec) -> Text {
+    match &spec.coscheduled {
+        Coscheduled::Sources(sources) if !sources.is_empty() => {
+            let name = |one: &ScaleSource| of_kind(one.kind, Text::name(&*one.name));
+            let names = Text::join(sources.iter().map(name), ", ");
+            text!(" The noise of {} happens at the same time on all nodes.", names)
+        }
+        Coscheduled::Sources(_) | Coscheduled::All(_) => Text::default(),
+    }
 }
 
 /// What ranks do after each step.
@@ -118,13 +131,6 @@ fn short_name(source: &ScaleSourceSummary) -> Text {
     match name.chars().count() {
         ..=MOST => Text::name(name),
         _ => Text::name(name.chars().take(MOST - 1).chain(['…']).collect::<String>()),
-    }
-}
-
-fn name(source: &ScaleSourceSummary) -> Text {
-    match kind_word(source.kind) {
-        "" => Text::name(&*source.name),
-        kind => text!("{} {}", kind, Text::name(&*source.name)),
     }
 }
 
@@ -194,7 +200,7 @@ fn gains(summary: &ScaleSummary) -> Option<Table> {
     for without in &count.without {
         let source = summary.sources.get(without.source)?;
         table.row(cells![
-            Cell::from(name(source)),
+            Cell::from(of_kind(source.kind, Text::name(&*source.name))),
             source.noise_ns,
             number::known(source.noise_ppm),
             mean(Some(without.gain)),
@@ -221,6 +227,7 @@ fn inputs(spec: &ScaleSpec) -> Table {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use recording::{Coscheduled, CulpritKind, ScaleSource};
 
     use crate::example::{self, GUEST};
     use crate::measurements::{recording_document, text_of};
@@ -235,6 +242,40 @@ mod tests {
         let screen = screen_text(&document);
         assert_snapshot!(screen);
         assert!(screen.lines().count() <= 24, "{screen}");
+    }
+
+    /// Check what the report says of noise that all nodes have at the same time.
+    #[test]
+    fn at_the_same_time() {
+        let mut recording = example::scale(GUEST);
+        let mut title = |coscheduled| {
+            let recording::Body::Scale { spec, .. } = &mut recording.body else {
+                panic!()
+            };
+            spec.coscheduled = coscheduled;
+            let document =
+                recording_document(&recording, &summary::Summary::of(&recording));
+            let screen = screen_text(&document);
+            screen.split("\n\n").next().unwrap().replace('\n', " ")
+        };
+        let then = "each computes for 1 ms, then waits in a barrier (dissemination)";
+        let all = title(Coscheduled::All(true));
+        let text = format!("{then}; all nodes have their noise at the same time.");
+        assert!(all.ends_with(&text), "{all}");
+        let source = |kind, name: &str| ScaleSource {
+            kind,
+            name: name.to_owned(),
+            noise_ns: units::Nanos::from_millis(5),
+        };
+        let two = vec![
+            source(CulpritKind::Thread, "daemon"),
+            source(CulpritKind::Unexplained, "unexplained"),
+        ];
+        let some = title(Coscheduled::Sources(two));
+        let sentence = "The noise of thread daemon, unexplained happens at the same time on all nodes.";
+        assert!(some.ends_with(&format!("{then}. {sentence}")), "{some}");
+        let none = title(Coscheduled::Sources(Vec::new()));
+        assert!(none.ends_with(&format!("{then}.")), "{none}");
     }
 
     /// Check a simulation without sources and with one seed, and one that was ended early.

@@ -1,8 +1,8 @@
 //! A simulation of many ranks.
 
 use recording::{
-    Body, Code, CulpritKind, Doubt, Network, Pattern, Recording, ScaleCount, ScaleInput,
-    ScaleRuns, ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
+    Body, Code, Coscheduled, CulpritKind, Doubt, Network, Pattern, Recording, ScaleCount,
+    ScaleInput, ScaleRuns, ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
 use units::Nanos;
 
@@ -21,7 +21,7 @@ pub(crate) fn scale(groups: &str) -> Recording {
         message_bytes: 8,
         network: Network::default(),
         ranks_per_node: 1,
-        coscheduled: false,
+        coscheduled: Coscheduled::All(false),
         seed: 1,
         seeds: 5,
         sources: 3,

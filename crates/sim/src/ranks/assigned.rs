@@ -12,10 +12,10 @@ use super::trace::Trace;
 /// The CPUs of one recording, measured at the same time.
 pub type Machine = Vec<Trace>;
 
-/// The noise of all ranks.
+/// The noise of all ranks, or a part of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Assigned<'a> {
-    /// The recordings; each has a CPU.
+    /// The recordings; each has a CPU. Those of several parts have the same CPUs, for the same time.
     pub machines: &'a [Machine],
     /// The number of ranks of one node.
     pub ranks_per_node: u64,

@@ -12,7 +12,7 @@ use recording::{
     Bin, Body, Code, CpuNoise, Culprit, CulpritKind, Doubt, ImportedLengths, LengthKind,
     Recording, ScaleInput, ScaleSource, source_name,
 };
-use units::{Nanos, Span};
+use units::{Nanos, Span, printable};
 
 use super::assigned::Machine;
 use super::error::Error;
@@ -73,7 +73,7 @@ impl Recorded {
             };
             return Err(refuse(text.to_owned()));
         }
-        if cpus.iter().any(|cpu| cpu.trace(None).is_none()) {
+        if cpus.iter().any(|cpu| cpu.without(&[]).is_none()) {
             return Err(refuse("has a CPU that lost all of its time".to_owned()));
         }
         self.gaps += cpus.iter().map(|cpu| cpu.gaps.len()).sum::<usize>();
@@ -105,16 +105,51 @@ impl Recorded {
         all
     }
 
-    /// The traces of all CPUs, without the gaps of one source.
-    pub(super) fn machines(&self, without: Option<&ScaleSource>) -> Vec<Machine> {
-        let source = without.and_then(|one| {
+    /// The sources with these names, those with most time first: `daemon` or, as in reports, `thread daemon`.
+    ///
+    /// # Errors
+    /// The recordings have no source with one of the names.
+    pub fn named(&self, names: &[String]) -> Result<Vec<ScaleSource>, Error> {
+        let mut all = self.sources(usize::MAX);
+        let is = |source: &ScaleSource, name: &String| {
+            *name == source.name || *name == full_name(source)
+        };
+        let is_unknown = |name: &&String| !all.iter().any(|source| is(source, name));
+        if let Some(unknown) = names.iter().find(is_unknown) {
+            let known: Vec<String> = all.iter().map(full_name).collect();
+            let known = match known.is_empty() {
+                true => "the recordings have none".to_owned(),
+                false => format!("expected one of: {}", known.join(", ")),
+            };
+            let text = format!("unknown source of noise '{unknown}': {known}");
+            return Err(Error::Spec(printable(&text).into_owned()));
+        }
+        all.retain(|source| names.iter().any(|name| is(source, name)));
+        Ok(all)
+    }
+
+    /// The traces of all CPUs, without these sources.
+    pub(super) fn without(&self, sources: &[ScaleSource]) -> Vec<Machine> {
+        let numbers = self.numbers(sources);
+        self.traces(|cpu| cpu.without(&numbers))
+    }
+
+    /// The traces of all CPUs, with nothing but these sources.
+    pub(super) fn only(&self, sources: &[ScaleSource]) -> Vec<Machine> {
+        let numbers = self.numbers(sources);
+        self.traces(|cpu| cpu.only(&numbers))
+    }
+
+    fn traces(&self, of: impl Fn(&CpuGaps) -> Option<Trace>) -> Vec<Machine> {
+        self.machines.iter().map(|cpus| cpus.iter().filter_map(&of).collect()).collect()
+    }
+
+    fn numbers(&self, sources: &[ScaleSource]) -> Vec<u32> {
+        let number = |one: &ScaleSource| {
             let number = self.sources.get(&(one.kind, one.name.clone()))?;
             u32::try_from(*number).ok()
-        });
-        let traces = |cpus: &Vec<CpuGaps>| {
-            cpus.iter().filter_map(|cpu| cpu.trace(source)).collect()
         };
-        self.machines.iter().map(traces).collect()
+        sources.iter().filter_map(number).collect()
     }
 
     /// The shortest window of a recording.
@@ -209,18 +244,42 @@ impl Recorded {
 }
 
 impl CpuGaps {
-    /// The trace without the gaps of a source; `None` if no time is left.
-    fn trace(&self, without: Option<u32>) -> Option<Trace> {
-        let Some(source) = without else {
-            return Trace::new(self.window, self.gaps.iter().copied());
+    /// The trace without these sources; `None` if no time is left.
+    fn without(&self, sources: &[u32]) -> Option<Trace> {
+        let gaps = self.gaps.iter().zip(self.of(sources));
+        let rest = |(gap, of): (&Span, Nanos)| Span {
+            length: gap.length.saturating_sub(of),
+            ..*gap
         };
-        let mut gaps = self.gaps.clone();
-        for (gap, _, ns) in self.shares.iter().filter(|(_, own, _)| *own == source) {
-            if let Some(gap) = gaps.get_mut(*gap as usize) {
-                gap.length = gap.length.saturating_sub(*ns);
+        Trace::new(self.window, gaps.map(rest))
+    }
+
+    /// The trace with nothing but these sources; `None` if no time is left.
+    fn only(&self, sources: &[u32]) -> Option<Trace> {
+        let gaps = self.gaps.iter().zip(self.of(sources));
+        let part =
+            |(gap, of): (&Span, Nanos)| Span { length: of.min(gap.length), ..*gap };
+        Trace::new(self.window, gaps.map(part))
+    }
+
+    /// The time of these sources in each gap.
+    fn of(&self, sources: &[u32]) -> Vec<Nanos> {
+        let mut all = vec![Nanos::ZERO; self.gaps.len()];
+        for (gap, _, ns) in self.shares.iter().filter(|share| sources.contains(&share.1))
+        {
+            if let Some(of) = all.get_mut(*gap as usize) {
+                *of = of.saturating_add(*ns);
             }
         }
-        Trace::new(self.window, gaps)
+        all
+    }
+}
+
+/// A source's name after the word for its kind.
+fn full_name(source: &ScaleSource) -> String {
+    match source.kind.word() {
+        "" => source.name.clone(),
+        word => format!("{word} {}", source.name),
     }
 }
 

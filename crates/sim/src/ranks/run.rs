@@ -28,12 +28,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// When the last of so many ranks has ended all steps; `None` if it was ended before. Without noise if
-    /// there is none. The number of ranks is at least 1, and less than 2^32.
+    /// When the last of so many ranks has ended all steps; `None` if it was ended before. Each rank has all
+    /// parts of the noise. The number of ranks is at least 1, and less than 2^32.
     pub fn run(
         &self,
         ranks: usize,
-        noise: Option<&Assigned<'_>>,
+        noise: &[Assigned<'_>],
         stop: &AtomicBool,
     ) -> Option<Nanos> {
         self.run_on(Cpus::new(ranks, noise), stop)

@@ -8,15 +8,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use recording::{
-    Body, Code, Doubt, Moments, Pattern, Recording, ScaleCount, ScaleRuns, ScaleSeries,
-    ScaleSource, ScaleSpec, StepDelay,
+    Body, Code, Coscheduled, Doubt, Moments, Pattern, Recording, ScaleCount, ScaleRuns,
+    ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
 use stats::StepDelays;
 use units::{Nanos, Span};
 
-use super::assigned::{Assigned, Machine};
 use super::doubts;
 use super::error::Error;
+use super::parts::Parts;
 use super::random;
 use super::recorded::Recorded;
 use super::run::Program;
@@ -90,7 +90,7 @@ pub fn check(spec: &ScaleSpec) -> Result<(), Error> {
 /// Simulates, and makes a recording of it.
 ///
 /// # Errors
-/// As [`check`]; or there is no input.
+/// As [`check`]; or there is no input, or the noise in two parts takes too long.
 pub fn simulate(
     recorded: &Recorded,
     spec: ScaleSpec,
@@ -101,6 +101,11 @@ pub fn simulate(
         return Err(Error::Spec("at least one recording is needed".to_owned()));
     };
     let spec = ScaleSpec { inputs: recorded.inputs.clone(), ..spec };
+    if let Coscheduled::Sources(_) = &spec.coscheduled {
+        let base = |ranks: &u64| (*ranks, program(&spec, *ranks).shortest());
+        let runs: Vec<(u64, Nanos)> = spec.ranks.iter().map(base).collect();
+        Parts::new(recorded, &spec.coscheduled, None).check(&runs)?;
+    }
     let sources = recorded.sources(spec.sources as usize);
     let counts = counts(recorded, &spec, &sources, watch);
     let series =
@@ -149,7 +154,7 @@ fn counts(
     watch: Watch<'_>,
 ) -> Vec<ScaleCount> {
     let base = in_parallel(spec, 1, watch, |ranks, _, stop| {
-        program(spec, ranks).run(size(ranks), None, stop)
+        program(spec, ranks).run(size(ranks), &[], stop)
     });
     let count = |(ranks, base): (&u64, &Vec<Option<Nanos>>)| {
         let program = program(spec, *ranks);
@@ -165,8 +170,8 @@ fn counts(
         spec.ranks.iter().zip(&base).filter_map(count).collect();
     for omitted in std::iter::once(None).chain((0..sources.len()).map(Some)) {
         let without = omitted.and_then(|number| sources.get(number));
-        let machines = recorded.machines(without);
-        let ended = with_noise(spec, &machines, watch);
+        let noise = Parts::new(recorded, &spec.coscheduled, without);
+        let ended = with_noise(spec, &noise, watch);
         for (count, runs) in counts.iter_mut().zip(ended) {
             // All seeds, or none: sets are compared by seed.
             if let Some(run_ns) = runs.into_iter().collect() {
@@ -179,17 +184,13 @@ fn counts(
 
 fn with_noise(
     spec: &ScaleSpec,
-    machines: &[Machine],
+    noise: &Parts,
     watch: Watch<'_>,
 ) -> Vec<Vec<Option<Nanos>>> {
     in_parallel(spec, spec.seeds as usize, watch, |ranks, seed, stop| {
-        let noise = Assigned {
-            machines,
-            ranks_per_node: spec.ranks_per_node,
-            coscheduled: spec.coscheduled,
-            seed: random::at(spec.seed, seed as u64),
-        };
-        program(spec, ranks).run(size(ranks), Some(&noise), stop)
+        let seed = random::at(spec.seed, seed as u64);
+        let noise = noise.assigned(spec.ranks_per_node, seed);
+        program(spec, ranks).run(size(ranks), &noise, stop)
     })
 }
 

@@ -41,10 +41,17 @@ fn program(pattern: Pattern) -> Program {
 
 /// The run time without noise.
 fn base(program: &Program, ranks: usize) -> u64 {
-    program.run(ranks, None, &AtomicBool::new(false)).unwrap().get()
+    program.run(ranks, &[], &AtomicBool::new(false)).unwrap().get()
 }
 
 /// The run time of ranks that have one trace each.
 fn with(program: &Program, traces: &[Trace]) -> u64 {
-    program.run_on(Cpus::each(traces), &AtomicBool::new(false)).unwrap().get()
+    with_parts(program, &[traces])
+}
+
+/// The same with the noise of each rank in several traces.
+fn with_parts(program: &Program, parts: &[&[Trace]]) -> u64 {
+    let parts: Vec<(&[Trace], Nanos)> =
+        parts.iter().map(|traces| (*traces, Nanos::ZERO)).collect();
+    program.run_on(Cpus::each(&parts), &AtomicBool::new(false)).unwrap().get()
 }

@@ -144,6 +144,26 @@ impl Trace {
         (place.origin + free + before, place.origin + start)
     }
 
+    /// When the next detour begins.
+    pub(super) fn next(&self, place: &Place) -> i64 {
+        place.origin + self.detours[place.index as usize].start
+    }
+
+    /// When the next detour begins, and its length, if that is before `limit`; the place is then after it.
+    pub(super) fn take(&self, place: &mut Place, limit: i64) -> Option<(i64, i64)> {
+        if self.next(place) >= limit {
+            return None;
+        }
+        if place.index as usize == self.last() {
+            place.origin += self.window;
+            place.index = 0;
+        }
+        let detour = self.detours[place.index as usize];
+        let length = self.detours.get(place.index as usize + 1)?.before - detour.before;
+        place.index += 1;
+        Some((place.origin + detour.start, length))
+    }
+
     fn total(&self) -> i64 {
         self.detours[self.last()].before
     }

@@ -163,17 +163,7 @@ pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
 }
 
 pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
-    match kind {
-        CulpritKind::Timer => "timer",
-        CulpritKind::Ipi => "IPI",
-        CulpritKind::Irq => "device",
-        CulpritKind::Softirq => "softirq",
-        CulpritKind::Nmi => "NMI",
-        CulpritKind::Thread => "thread",
-        CulpritKind::Steal => "steal",
-        CulpritKind::Firmware => "SMI",
-        CulpritKind::Quota | CulpritKind::Unexplained => "", // their names say it
-    }
+    kind.word()
 }
 
 /// A name after the word for its kind, if there is one.

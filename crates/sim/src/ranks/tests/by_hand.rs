@@ -3,7 +3,7 @@ use recording::Pattern::{Allreduce, Bsp, Halo2d, Halo3d, Pipeline};
 use recording::{Algorithm, Network, Pattern};
 use units::Nanos;
 
-use super::{base, nanos, program, trace, with};
+use super::{base, nanos, program, trace, with, with_parts};
 use crate::ranks::{Program, random};
 
 fn allreduce(algorithm: Algorithm) -> Program {
@@ -117,6 +117,35 @@ fn absorbed_and_amplified() {
     // In different steps, both count.
     assert_eq!(with(&steps, &[one(), other()]), 2 * 114 + 60);
     assert_eq!(with(&steps, &[one(), quiet()]), 2 * 114 + 30);
+}
+
+/// Check three ranks that have a daemon's detours at the same time, and ticks at times of their own: each
+/// delays the rank by its length, also if it begins during the other one, but not while the rank waits.
+#[test]
+fn one_source_at_the_same_time() {
+    type Ranks<'a> = [&'a [(u64, u64)]; 3];
+    let all = |ranks: Ranks<'_>| ranks.map(|detours| trace(1_000_000, detours));
+    let of = |program: &Program, ticks: Ranks<'_>, daemons: Ranks<'_>| {
+        with_parts(program, &[&all(ticks), &all(daemons)])
+    };
+    let (one, two) = (program(Bsp), Program { steps: 2, ..program(Bsp) });
+    let none: Ranks<'_> = [&[]; 3];
+    assert_eq!((base(&one, 3), base(&two, 3)), (128, 256));
+    // At once on all ranks, one step is late; at different times, both are: rank 1 begins the second one at
+    // 148, and computes until 278.
+    assert_eq!(of(&two, none, [&[(50, 30)]; 3]), 286);
+    assert_eq!(of(&two, none, [&[(50, 30)], &[(200, 30)], &[]]), 306);
+    // Rank 0 has its tick before the daemon, rank 1 during it, and rank 2 in the time by which that made the
+    // computation longer: all end it at 140.
+    let ticks: Ranks<'_> = [&[(20, 10)], &[(60, 10)], &[(125, 10)]];
+    assert_eq!(of(&one, ticks, [&[(50, 30)]; 3]), 168);
+    // Rank 0 ends the first step at 168, and rank 1 at 158: both compute until 268 in the second one.
+    assert_eq!(of(&two, [&[(20, 10)], &[(220, 10)], &[]], [&[(50, 30)]; 3]), 296);
+    // All wait from 132 to 142. The tick runs until 137, and the daemon then until 141.
+    let waiting = [[(50, 30), (133, 4)].as_slice(); 3];
+    assert_eq!(of(&one, waiting, [&[(135, 4)]; 3]), 158);
+    // Until 145: each rank receives until 147, sends until 149, waits until 159, and receives again.
+    assert_eq!(of(&one, waiting, [&[(135, 8)]; 3]), 161);
 }
 
 /// Check detours without end, as long as many steps, and traces that are shorter than a step.

@@ -3,7 +3,8 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use recording::{Algorithm, Pattern};
 
-use super::{base, nanos, program, span, trace, with};
+use super::{base, nanos, program, span, trace, with, with_parts};
+use crate::ranks::cpus::Cpus;
 use crate::ranks::{Assigned, Program, Trace};
 
 fn any_program() -> impl Strategy<Value = Program> {
@@ -80,6 +81,63 @@ proptest! {
         }
     }
 
+    /// Compare the end of work, after pauses, of a CPU with two traces with a count of single moments in which
+    /// each detour begins at its moment, and is done before any work.
+    #[test]
+    fn time_of_two_traces_is_conserved(
+        all in prop::collection::vec(prop::collection::vec((0u64..200, 1u64..12), 0..5), 2),
+        phases in prop::collection::vec(0u64..300, 2),
+        parts in prop::collection::vec((0u64..300, 1u64..300), 1..6),
+    ) {
+        let traces = traces(&all);
+        let mut cpus = Cpus::each(&[0, 1].map(|part| (&traces[part..=part], nanos(phases[part]))));
+        let (mut at, mut now, mut pending) = (0, 0, 0);
+        let mut is_first = true;
+        let mut arrives = |now: u64| -> u64 {
+            let of = |(trace, phase): (&Trace, &u64)| -> u64 {
+                let at = (now + phase) % 300;
+                let begun = trace.detours().filter(|one| one.start.get() == at);
+                let begun: u64 = begun.map(|one| one.length.get()).sum();
+                let inside = trace.detours().find(|one| one.start.get() < at && at < one.end().get());
+                let rest = inside.map_or(0, |one| one.end().get() - at);
+                begun + if is_first { rest } else { 0 }
+            };
+            let sum = traces.iter().zip(&phases).map(of).sum();
+            is_first = false;
+            sum
+        };
+        for (pause, work) in parts {
+            let from = at + pause;
+            let mut done = 0;
+            while done < work {
+                pending += arrives(now);
+                let is_free = pending == 0;
+                pending = pending.saturating_sub(1);
+                done += u64::from(is_free && now >= from);
+                now += 1;
+            }
+            at = cpus.busy(0, i64::try_from(from).unwrap(), i64::try_from(work).unwrap()).unsigned_abs();
+            prop_assert_eq!(at, now);
+        }
+    }
+
+    /// Check that it does not matter which trace is the first, and that one without detours changes nothing.
+    #[test]
+    fn order_of_traces(
+        program in any_program(),
+        (own, common) in (1usize..9).prop_flat_map(|ranks| {
+            let some = || prop::collection::vec(any_detours(), ranks);
+            (some(), some())
+        }),
+    ) {
+        let (own, common) = (traces(&own), traces(&common));
+        let both = with_parts(&program, &[&own, &common]);
+        prop_assert_eq!(with_parts(&program, &[&common, &own]), both);
+        let none = vec![trace(300, &[]); own.len()];
+        prop_assert_eq!(with_parts(&program, &[&own, &none]), with(&program, &own));
+        prop_assert_eq!(with_parts(&program, &[&none, &own]), with(&program, &own));
+    }
+
     /// Check that another detour of any rank never ends a run earlier.
     #[test]
     fn noise_is_never_faster(
@@ -126,7 +184,7 @@ proptest! {
         let machines = [vec![trace(300, &detours)]];
         let noise = |ranks_per_node, coscheduled| {
             let noise = Assigned { machines: &machines, ranks_per_node, coscheduled, seed };
-            program.run(ranks, Some(&noise), &AtomicBool::new(false))
+            program.run(ranks, &[noise], &AtomicBool::new(false))
         };
         // All on one node, or each on its own.
         let common = Assigned { machines: &machines, ranks_per_node: 1, coscheduled: true, seed };

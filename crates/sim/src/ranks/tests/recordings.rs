@@ -2,8 +2,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use recording::{
-    Blamed, Body, Code, Culprit, CulpritKind, Network, Pattern, Recording, ScaleSeries,
-    ScaleSpec, Share, Thread, ThreadOwner,
+    Blamed, Body, Code, Coscheduled, Culprit, CulpritKind, Network, Pattern, Recording,
+    ScaleSeries, ScaleSpec, Share, Thread, ThreadOwner,
 };
 use units::{Nanos, Span};
 
@@ -25,7 +25,7 @@ fn spec(ranks: &[u64]) -> ScaleSpec {
         message_bytes: 8,
         network: Network::default(),
         ranks_per_node: 1,
-        coscheduled: false,
+        coscheduled: Coscheduled::All(false),
         seed: 7,
         seeds: 3,
         sources: 3,
@@ -146,6 +146,7 @@ fn sources() {
 fn coscheduled() {
     let recorded = recorded(&[blamed()]);
     let long = |coscheduled| {
+        let coscheduled = Coscheduled::All(coscheduled);
         let spec =
             ScaleSpec { steps: Some(500), sources: 0, coscheduled, ..spec(&[1, 512]) };
         let found = simulated(&recorded, spec, 2);
@@ -161,6 +162,116 @@ fn coscheduled() {
     assert!((alone - 0.0075).abs() < 0.002, "{alone}");
     assert!((together / alone - 1.0).abs() < 0.3, "{together} {alone}");
     assert!(apart > 20.0 * together, "{apart} {together}");
+}
+
+/// The mean run time of all seeds, with all sources and without each.
+fn means(recorded: &Recorded, spec: ScaleSpec) -> Vec<u64> {
+    let found = simulated(recorded, spec, 2);
+    let runs = &series(&found).counts.last().unwrap().runs;
+    let mean = |runs: &recording::ScaleRuns| {
+        runs.run_ns.iter().map(|run| run.get()).sum::<u64>() / runs.run_ns.len() as u64
+    };
+    runs.iter().map(mean).collect()
+}
+
+/// Check that the daemon at the same time everywhere costs less than at different times, and more than without
+/// it; without it, its moments do not matter; and that the numbers are the same with any number of threads.
+#[test]
+fn one_source() {
+    let recorded = recorded(&[blamed()]);
+    let of = |coscheduled| ScaleSpec { steps: Some(200), coscheduled, ..spec(&[64]) };
+    let daemon = recorded.named(&["daemon".to_owned()]).unwrap();
+    let daemon = of(Coscheduled::Sources(daemon));
+    let apart = means(&recorded, of(Coscheduled::All(false)));
+    let together = means(&recorded, of(Coscheduled::All(true)));
+    let one = means(&recorded, daemon.clone());
+    assert!(together[0] < one[0] && one[0] < apart[0], "{together:?} {one:?} {apart:?}");
+    // Of the sources in turn, the daemon is the first.
+    assert!(apart[1] < one[0], "{one:?} {apart:?}");
+    assert_eq!(apart[1], one[1]);
+    // Without ticks, it is the only one.
+    assert_eq!(together[2], one[2]);
+    let saved =
+        |threads| simulated(&recorded, daemon.clone(), threads).to_json().unwrap();
+    assert_eq!(saved(1), saved(5));
+    let read = Recording::from_json(&saved(1), Path::new("a.json")).unwrap();
+    assert!(
+        matches!(read.body, Body::Scale { spec, .. } if spec.coscheduled == daemon.coscheduled)
+    );
+}
+
+/// Check that all sources by name are as all noise, and none by name as no noise at the same time.
+#[test]
+fn all_sources() {
+    let recorded = recorded(&[blamed()]);
+    let runs = |coscheduled| {
+        let found = simulated(&recorded, ScaleSpec { coscheduled, ..spec(&[1, 64]) }, 2);
+        series(&found).counts.clone()
+    };
+    let all = recorded.named(&["tick".to_owned(), "daemon".to_owned()]).unwrap();
+    assert_eq!(all.len(), 2);
+    assert_eq!(runs(Coscheduled::Sources(all)), runs(Coscheduled::All(true)));
+    assert_eq!(runs(Coscheduled::Sources(Vec::new())), runs(Coscheduled::All(false)));
+}
+
+/// Check names of sources: those of reports, or without the kind; unknown ones are refused with those that there
+/// are, escaped.
+#[test]
+fn names() {
+    let mut recording = blamed();
+    let blamed = recording.body.noise_mut().unwrap().cpus[0].blamed.as_mut().unwrap();
+    let Some(ThreadOwner::Program(name)) =
+        &mut blamed.culprits[1].thread.as_mut().unwrap().owner
+    else {
+        panic!()
+    };
+    *name = "a\n\x1b[2J".to_owned();
+    let recorded = recorded(&[recording]);
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let found = recorded.named(&names).map_err(|error| error.to_string())?;
+        Ok(found.into_iter().map(|source| source.name).collect::<Vec<_>>())
+    };
+    let odd = "a\n\x1b[2J";
+    assert_eq!(named(&["timer tick", odd, "tick"]), Ok(vec![odd.into(), "tick".into()]));
+    assert_eq!(named(&[]), Ok(Vec::new()));
+    let sources = "thread a\\x0a\\x1b[2J, timer tick";
+    for (unknown, shown) in [("thread tick", "thread tick"), ("", ""), ("\x07", "\\x07")]
+    {
+        let text =
+            format!("unknown source of noise '{shown}': expected one of: {sources}");
+        assert_eq!(named(&["tick", unknown]), Err(text));
+    }
+    let none = Recorded::default().named(&["tick".to_owned()]).unwrap_err();
+    assert!(none.to_string().ends_with("the recordings have none"), "{none}");
+}
+
+/// Check that parts which take all time are refused, as those of gaps that overlap, and runs with too many
+/// co-scheduled gaps.
+#[test]
+fn refused_parts() {
+    let refused = |recording: Recording, spec: ScaleSpec| {
+        let recorded = recorded(&[recording]);
+        let tick = recorded.named(&["tick".to_owned()]).unwrap();
+        let spec = ScaleSpec { coscheduled: Coscheduled::Sources(tick), ..spec };
+        let (stop, ended) = (AtomicBool::new(true), AtomicUsize::new(0));
+        let watch = Watch { threads: 1, stop: &stop, ended: &ended };
+        simulate(&recorded, spec, watch).err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(blamed(), spec(&[1 << 16])), None);
+    let long = Nanos::from_secs(1);
+    let long = ScaleSpec { compute_ns: long, steps: Some(1_000), ..spec(&[1 << 16]) };
+    let text = refused(blamed(), long).unwrap();
+    assert!(text.contains("gaps of co-scheduled sources: choose fewer"), "{text}");
+    let mut overlapping = blamed();
+    let cpu = &mut overlapping.body.noise_mut().unwrap().cpus[0];
+    cpu.gaps.truncate(2);
+    cpu.gaps.fill(span(0, 1_500_000_000));
+    let shares = &mut cpu.blamed.as_mut().unwrap().shares;
+    *shares = [0, 1].map(|gap| Share { gap, culprit: gap, ..shares[gap] }).to_vec();
+    shares.iter_mut().for_each(|share| share.ns = nanos(1_500_000_000));
+    let text = refused(overlapping, spec(&[1])).unwrap();
+    assert!(text.contains("take all of its time"), "{text}");
 }
 
 /// Check that a simulation that is ended at once has two doubts, and no value.
@@ -247,7 +358,7 @@ fn gaps_of_other_tools() {
     lengths.max_ns = Some(nanos(3_000_000));
     own.lengths.truncate(1);
     let recorded = recorded(&[imported]);
-    let machines = recorded.machines(None);
+    let machines = recorded.without(&[]);
     let [cpus] = &machines[..] else { panic!() };
     let [trace] = &cpus[..] else { panic!() };
     assert_eq!(trace.noise().get(), 900 * 1_500 + 99 * 1_000_000 + 3_000_000);
