@@ -26,6 +26,11 @@ fn any_program() -> impl Strategy<Value = Program> {
     )
 }
 
+fn without_waiting(mut program: Program) -> Program {
+    program.network.eager_bytes = program.bytes;
+    program
+}
+
 type Detours = Vec<(u64, u64)>;
 
 fn any_detours() -> impl Strategy<Value = Detours> {
@@ -45,7 +50,7 @@ proptest! {
         detours in any_detours(),
         window in 60u64..250,
         phase in 0u64..250,
-        parts in prop::collection::vec((0u64..300, 0u64..300), 1..6),
+        parts in prop::collection::vec((0u64..300, 1u64..300), 1..6),
     ) {
         let spans = detours.iter().map(|(start, length)| span(*start, *length));
         let Some(trace) = Trace::new(nanos(window), spans) else { return Ok(()) };
@@ -62,12 +67,7 @@ proptest! {
             let from = i64::try_from(at).unwrap();
             let (end, next) = trace.finish(&mut place, from, i64::try_from(work).unwrap());
             let [end, next] = [end, next].map(i64::unsigned_abs);
-            // Also of work without length, which begins after a detour.
-            let mut expected = at;
-            while is_detour(expected) && expected < at + window {
-                expected += 1;
-            }
-            let mut done = 0;
+            let (mut expected, mut done) = (at, 0);
             while done < work {
                 done += u64::from(!is_detour(expected));
                 expected += 1;
@@ -138,10 +138,14 @@ proptest! {
         prop_assert_eq!(with_parts(&program, &[&none, &own]), with(&program, &own));
     }
 
-    /// Check that another detour of any rank never ends a run earlier.
+    /// Check that another detour of any rank never ends a run earlier. It can where senders wait for neighbours
+    /// that receive in the order of arrival: another order releases some of them earlier.
     #[test]
     fn noise_is_never_faster(
-        program in any_program(),
+        program in any_program().prop_map(|program| match program.pattern {
+            Pattern::Halo2d | Pattern::Halo3d => without_waiting(program),
+            Pattern::Bsp | Pattern::Allreduce | Pattern::Pipeline => program,
+        }),
         all in prop::collection::vec(any_detours(), 1..9),
         (rank, more) in (0usize..9, (0u64..200, 1u64..40)),
     ) {
