@@ -4,14 +4,22 @@
 export PATH=/bin NOISEFLOOR_STATE=/state
 tracing=/sys/kernel/tracing/instances/timerlat_top/tracing_on
 insmod /delays.ko || exit
-# delay KIND PID CONDITION: delays a program that has begun to measure.
+# Whether a program has ended.
+is_over() {
+    ! [ -e /proc/$1 ] || grep -q 'State:.Z' /proc/$1/status
+}
+# delay KIND PID CONDITION: delays a program that has begun to measure, until it ends. rtla does not see a
+# delay that begins while its own thread runs: it leaves out expiries that are over then.
 delay() {
     until eval "$3"; do
-        [ -e /proc/$2 ] || return
+        is_over $2 && return
         sleep 0.05
     done
     sleep 0.3
-    /program $1
+    until is_over $2; do
+        /program $1
+        sleep 1.037
+    done
     wait $2
 }
 for kind in thread irq off; do
