@@ -107,6 +107,22 @@ impl Eevdf {
         if entity.slice > 0 { entity.slice } else { self.base_slice }
     }
 
+    /// The shortest slice in a queue that is not empty.
+    fn shortest(&self, queue: &Queue) -> u64 {
+        if !queue.has_own_slices {
+            return self.base_slice;
+        }
+        queue.entities().map(|one| self.slice(one)).min().unwrap_or(self.base_slice)
+    }
+
+    /// The longest one.
+    fn longest(&self, queue: &Queue) -> u64 {
+        if !queue.has_own_slices {
+            return self.base_slice;
+        }
+        queue.entities().map(|one| self.slice(one)).max().unwrap_or(self.base_slice)
+    }
+
     fn vslice(&self, entity: &Entity) -> i64 {
         signed(ROUNDING.to_virtual(self.slice(entity), entity.weight))
     }
@@ -149,8 +165,7 @@ impl Eevdf {
         let limit = match self.lag_limit {
             LagLimit::TwoSlices => (2 * self.slice(entity)).max(self.tick),
             LagLimit::LongestAndTick => {
-                let slices = queue.entities().map(|one| self.slice(one));
-                slices.max().unwrap_or(0).max(self.slice(entity)) + self.tick
+                self.longest(queue).max(self.slice(entity)) + self.tick
             }
         };
         let limit = signed(ROUNDING.to_virtual(limit, entity.weight));
@@ -276,7 +291,7 @@ impl Eevdf {
     }
 
     fn shorten_protection(&self, queue: &mut Queue) {
-        let shortest = queue.entities().map(|one| self.slice(one)).min().unwrap_or(0);
+        let shortest = self.shortest(queue);
         let Some(current) = &mut queue.current else { return };
         let until =
             current.vruntime + signed(ROUNDING.to_virtual(shortest, current.weight));
@@ -326,7 +341,7 @@ impl Eevdf {
 
     /// Begins the protection of the entity that was just picked (`set_protect_slice`).
     pub(crate) fn protect(&self, queue: &mut Queue) {
-        let shortest = queue.entities().map(|one| self.slice(one)).min().unwrap_or(0);
+        let shortest = self.shortest(queue);
         let Some(current) = &mut queue.current else { return };
         current.protected = current.deadline;
         if self.protection == Protection::UntilVruntime {

@@ -5,6 +5,8 @@
 //! of tasks it is faster, and the order is the same, also of equals, which are in the order in which they
 //! were queued.
 
+use std::collections::VecDeque;
+
 use crate::scheduler::weight::signed;
 
 /// A task, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
@@ -85,8 +87,8 @@ impl Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     key: Key,
-    /// Those that wait; the first one is the last.
-    waiting: Vec<Waiting>,
+    /// Those that wait; the next one is the last. Most are added at the begin.
+    waiting: VecDeque<Waiting>,
     /// The one that runs.
     pub(crate) current: Option<Box<Entity>>,
     /// CFS: the virtual time that all have reached; it never decreases.
@@ -96,6 +98,8 @@ pub(crate) struct Queue {
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
     waiting_sum: WeightedSum,
+    /// EEVDF: whether one of them had a requested slice; otherwise nobody has to look for the shortest.
+    pub(crate) has_own_slices: bool,
     pub(crate) above: Above,
 }
 
@@ -175,12 +179,13 @@ impl Queue {
     pub(crate) fn new(key: Key) -> Self {
         Self {
             key,
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             current: None,
             min_vruntime: 0,
             buddies: Buddies::default(),
             accounted_until: 0,
             waiting_sum: WeightedSum::default(),
+            has_own_slices: false,
             above: Above::default(),
         }
     }
@@ -202,7 +207,7 @@ impl Queue {
 
     /// The first one that waits.
     pub(crate) fn first(&self) -> Option<&Entity> {
-        self.waiting.last().map(|waiting| waiting.entity.as_ref())
+        self.waiting.back().map(|waiting| waiting.entity.as_ref())
     }
 
     /// All entities.
@@ -234,9 +239,16 @@ impl Queue {
     /// Adds an entity to those that wait, behind its equals.
     pub(crate) fn push(&mut self, entity: Box<Entity>) {
         self.waiting_sum.add(&entity);
+        self.has_own_slices |= entity.slice > 0;
         let key = self.key.of(&entity);
-        let place = self.waiting.partition_point(|other| other.key > key);
-        self.waiting.insert(place, Waiting { key, task: entity.task, entity });
+        let waiting = Waiting { key, task: entity.task, entity };
+        // Those that wake up are often before all others.
+        if self.waiting.back().is_none_or(|next| next.key > key) {
+            self.waiting.push_back(waiting);
+            return;
+        }
+        let place = self.waiting.iter().position(|other| other.key <= key);
+        self.waiting.insert(place.unwrap_or(self.waiting.len()), waiting);
     }
 
     /// Lets the running one wait, behind its equals.
@@ -249,7 +261,7 @@ impl Queue {
     /// Takes an entity out that waits.
     pub(crate) fn take(&mut self, task: usize) -> Option<Box<Entity>> {
         let place = self.waiting.iter().rposition(|one| one.task == task)?;
-        let Waiting { entity, .. } = self.waiting.remove(place);
+        let Waiting { entity, .. } = self.waiting.remove(place)?;
         self.waiting_sum.remove(&entity);
         Some(entity)
     }

@@ -39,8 +39,8 @@ pub(crate) struct Timers {
 impl Timers {
     /// Sets one; of several with the same end, the first one runs first.
     pub(crate) fn set(&mut self, timer: Timer) {
-        let place = self.set.partition_point(|other| other.by > timer.by);
-        self.set.insert(place, timer);
+        let later = self.set.iter().rposition(|other| other.by > timer.by);
+        self.set.insert(later.map_or(0, |place| place + 1), timer);
     }
 
     /// When the next interrupt is.

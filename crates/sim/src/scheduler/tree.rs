@@ -275,8 +275,7 @@ impl Tree {
         if self.groups.is_empty() {
             return;
         }
-        let all = std::mem::take(asleep);
-        for entity in all {
+        for entity in std::mem::take(asleep) {
             match self.group(entity.task) {
                 Some(group) => self.groups[group].entity = Some(entity),
                 None => asleep.push(entity),
