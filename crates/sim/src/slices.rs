@@ -4,7 +4,7 @@
 //! are measured when all have run. The sampler preempts the first CPU's task to read all tasks; or each
 //! spinner reads its own times, as those of the 2009 report did.
 
-use facts::Facts;
+use facts::{Facts, TickMode};
 use recording::{
     Body, CpuSwitches, Moments, Phases, Placement, Placements, Policy as Class,
     Recording, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
@@ -240,9 +240,16 @@ impl Simulation {
 
     fn facts(&self) -> Facts {
         let release = format!("{} (simulated)", self.rules.name());
+        let tick = match (&self.machine.nohz_full, self.machine.stops_idle_tick) {
+            (some, _) if !some.is_empty() => TickMode::Full,
+            (_, true) => TickMode::Idle,
+            (_, false) => TickMode::Periodic,
+        };
         Facts::of_known(vec![
             ("kernel.release", json!(release)),
             ("tick.hz", json!(self.machine.hz)),
+            ("tick.mode", json!(tick)),
+            ("tick.nohz_full", json!(self.machine.nohz_full)),
             ("sched.features", json!(self.rules.enabled_features())),
             ("cpus.online", json!(self.machine.all_cpus())),
             ("cpus.possible", json!(self.machine.all_cpus())),
