@@ -98,7 +98,7 @@ pub(crate) struct Queue {
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
     waiting_sum: WeightedSum,
-    /// EEVDF: whether one of them had a requested slice; otherwise nobody has to look for the shortest.
+    /// EEVDF: whether one of them had a requested slice; otherwise all slices are the same.
     pub(crate) has_own_slices: bool,
     pub(crate) above: Above,
 }
