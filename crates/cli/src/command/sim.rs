@@ -143,7 +143,6 @@ fn failure(error: sim::scheduler::Error) -> Failure {
     }
 }
 
-/// `100us/10ms`
 fn on_or_off(text: &str) -> Result<bool, Cause> {
     match text {
         "on" => Ok(true),
@@ -152,6 +151,7 @@ fn on_or_off(text: &str) -> Result<bool, Cause> {
     }
 }
 
+/// `100us/10ms`
 fn steal(text: &str) -> Result<Steal, Cause> {
     let (ns, every_ns) =
         text.split_once('/').ok_or("expected TIME/TIME, as 100us/10ms")?;

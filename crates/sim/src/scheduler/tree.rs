@@ -63,9 +63,26 @@ impl Tree {
         std::iter::once(&self.top).chain(self.groups.iter().map(|group| &group.queue))
     }
 
-    /// The queue with the running task.
-    fn running_queue(&self) -> &Queue {
-        self.running_group().map_or(&self.top, |group| &self.groups[group].queue)
+    /// The queue of a group; `None`: the upper one.
+    fn queue(&self, group: Option<usize>) -> &Queue {
+        group.map_or(&self.top, |group| &self.groups[group].queue)
+    }
+
+    /// The same, with the rules, to change it.
+    fn rules_of(&mut self, group: Option<usize>) -> (&Fair, &mut Queue) {
+        match group {
+            Some(group) => (&self.rules, &mut self.groups[group].queue),
+            None => (&self.rules, &mut self.top),
+        }
+    }
+
+    /// Whether something is so of the upper queue, or of the one with the running task below it; it is done in
+    /// both.
+    fn any_running(&mut self, mut is_so: impl FnMut(&Fair, &mut Queue) -> bool) -> bool {
+        let group = self.running_group();
+        let above = is_so(&self.rules, &mut self.top);
+        group.is_some_and(|group| is_so(&self.rules, &mut self.groups[group].queue))
+            || above
     }
 
     /// The queue in which a task that woke up and the running one, or their groups, are compared, and the
@@ -85,7 +102,7 @@ impl Tree {
 
     /// Until when the running one's time is accounted.
     pub(crate) fn accounted_until(&self) -> u64 {
-        self.running_queue().accounted_until
+        self.queue(self.running_group()).accounted_until
     }
 
     /// The number of tasks, the running one included.
@@ -111,10 +128,7 @@ impl Tree {
 
     /// Accounts the running one's time until now; returns whether to reschedule.
     pub(crate) fn account(&mut self, now: u64) -> bool {
-        let group = self.running_group();
-        let above = self.rules.account(&mut self.top, now);
-        let Some(group) = group else { return above };
-        self.rules.account(&mut self.groups[group].queue, now) || above
+        self.any_running(|rules, queue| rules.account(queue, now))
     }
 
     /// Accounts, places a task, and queues it; returns whether to reschedule.
@@ -150,11 +164,8 @@ impl Tree {
 
     /// One that sleeps but is still queued wakes up; returns whether to reschedule.
     pub(crate) fn requeue(&mut self, task: usize, now: u64) -> bool {
-        let queue = match self.group_of(task) {
-            Some(group) => &mut self.groups[group].queue,
-            None => &mut self.top,
-        };
-        self.rules.requeue(queue, task, now)
+        let (rules, queue) = self.rules_of(self.group_of(task));
+        rules.requeue(queue, task, now)
     }
 
     /// The running task sleeps; `None`: it stays queued until it is eligible.
@@ -176,8 +187,7 @@ impl Tree {
 
     /// The virtual time of a task that sleeps becomes independent of its queue.
     pub(crate) fn detach(&self, entity: &mut Entity) {
-        let queue = entity.group.map_or(&self.top, |group| &self.groups[group].queue);
-        self.rules.detach(queue, entity);
+        self.rules.detach(self.queue(entity.group), entity);
     }
 
     /// A waiting task goes to another CPU.
@@ -220,10 +230,7 @@ impl Tree {
 
     /// A tick; returns whether to reschedule.
     pub(crate) fn tick(&mut self, now: u64) -> bool {
-        let group = self.running_group();
-        let above = self.rules.tick(&mut self.top, now);
-        let Some(group) = group else { return above };
-        self.rules.tick(&mut self.groups[group].queue, now) || above
+        self.any_running(|rules, queue| rules.tick(queue, now))
     }
 
     /// Whether one that woke up preempts the running one.
@@ -234,11 +241,8 @@ impl Tree {
         asleep: &mut Asleep,
     ) -> bool {
         let (group, entity) = self.common(woken);
-        let queue = match group {
-            Some(group) => &mut self.groups[group].queue,
-            None => &mut self.top,
-        };
-        let preempts = self.rules.preempts(queue, entity, check, asleep);
+        let (rules, queue) = self.rules_of(group);
+        let preempts = rules.preempts(queue, entity, check, asleep);
         self.keep_groups(asleep);
         preempts
     }
@@ -247,7 +251,7 @@ impl Tree {
     /// they are compared.
     pub(crate) fn ahead(&self, woken: usize) -> (i64, i64) {
         let (group, entity) = self.common(woken);
-        let queue = group.map_or(&self.top, |group| &self.groups[group].queue);
+        let queue = self.queue(group);
         let Some(entity) = queue.find(entity) else { return (0, 0) };
         let running = queue.current.as_ref().map_or(entity.vruntime, |one| one.vruntime);
         let average = queue.average_without(entity).unwrap_or(entity.vruntime);
