@@ -15,7 +15,8 @@ struct Expected {
 /// The frequent kinds of tick of one cell, with their costs.
 #[derive(Deserialize)]
 struct Tick {
-    package: String,
+    /// The versions of the kernel's package that cost the same.
+    packages: Vec<String>,
     name: String,
     kinds: Vec<u64>,
     /// The additional cost of each of them with another state of RCU.
@@ -73,7 +74,7 @@ fn check_doubts(cell: &Value) {
 fn candidate(cell: &Value) -> String {
     let (package, kinds) = (package(cell), kinds(cell));
     format!(
-        "[[cell]]\npackage = \"{package}\"\nname = {}\nkinds = {kinds:?}\nrcu = 0\n",
+        "[[cell]]\npackages = [\"{package}\"]\nname = {}\nkinds = {kinds:?}\nrcu = 0\n",
         cell["name"]
     )
 }
@@ -90,7 +91,10 @@ fn ticks() {
     let mut unknown = Vec::new();
     for cell in cells {
         check_doubts(cell);
-        let is_it = |e: &&Tick| e.package == package(cell) && cell["name"] == *e.name;
+        let is_it = |known: &&Tick| {
+            known.packages.iter().any(|one| one == package(cell))
+                && cell["name"] == *known.name
+        };
         match expected.cell.iter().find(is_it) {
             Some(known) => {
                 let found = kinds(cell);
