@@ -5,7 +5,7 @@
 //! modelled: `sched_yield`, SCHED_IDLE, and the granularity that 2.6.30 and 2.6.31 adapt to the tasks.
 
 use crate::scheduler::fair::{Arrival, WakeupCheck};
-use crate::scheduler::queue::{Entity, Queue};
+use crate::scheduler::queue::{Buddies, Entity, Queue};
 use crate::scheduler::weight::{NICE_0, Rounding, signed};
 
 /// Where versions of CFS differ.
@@ -252,8 +252,8 @@ impl Cfs {
             let is_near = behind <= 0 || behind <= self.granularity(entity, left);
             is_near.then_some(entity.task)
         };
-        let (next, last) = (near(queue.buddies.next), near(queue.buddies.last));
-        let buddy = if self.last_first { last.or(next) } else { next.or(last) };
-        buddy.or(Some(left.task))
+        let Buddies { next, last } = queue.buddies;
+        let [first, second] = if self.last_first { [last, next] } else { [next, last] };
+        near(first).or_else(|| near(second)).or(Some(left.task))
     }
 }

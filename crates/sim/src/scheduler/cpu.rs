@@ -56,12 +56,14 @@ impl CpuState {
     }
 
     /// Requests a reschedule; the first request says why.
+    #[inline]
     pub(crate) fn request(&mut self, by_tick: bool, is_lazy: bool) {
         let request = self.request.get_or_insert(Request { by_tick, is_lazy });
         request.is_lazy &= is_lazy;
     }
 
     /// The number of runnable tasks.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.fair.len() + self.realtime.tasks.len()
     }
@@ -77,6 +79,7 @@ pub(crate) struct RealtimeQueue {
 }
 
 impl RealtimeQueue {
+    #[inline]
     pub(crate) fn push(&mut self, priority: u8, task: usize) {
         self.tasks.push((priority, task));
     }
@@ -86,6 +89,7 @@ impl RealtimeQueue {
     }
 
     /// The task that runs.
+    #[inline]
     pub(crate) fn first(&self) -> Option<(u8, usize)> {
         let highest = self.tasks.iter().map(|(priority, _)| *priority).max()?;
         self.tasks.iter().copied().find(|(priority, _)| *priority == highest)

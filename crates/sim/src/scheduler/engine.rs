@@ -4,6 +4,9 @@
 //! The order of what happens in an interrupt is the kernel's (`hrtimer_interrupt`, `sched_tick`,
 //! `try_to_wake_up`, `__schedule`): expired timers run in their order, each reads the clock after what the
 //! ones before it took, and at the end the kernel reschedules if that was requested.
+//!
+//! An engine is generic over its observer, and compiled in the crate that names one: what runs at each event
+//! is `#[inline]` in this folder, which saves a fifth of the time.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};

@@ -36,6 +36,7 @@ impl Fair {
     }
 
     /// Accounts the running entity's time until now; returns whether to reschedule.
+    #[inline]
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
         match self {
             Self::Cfs(cfs) => {
@@ -47,6 +48,7 @@ impl Fair {
     }
 
     /// Accounts, places an entity, and queues it; returns whether to reschedule.
+    #[inline]
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
@@ -71,6 +73,7 @@ impl Fair {
     }
 
     /// The running entity sleeps; `None`: it stays queued until it is eligible.
+    #[inline]
     pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Box<Entity>> {
         self.account(queue, now);
         match self {
@@ -97,6 +100,7 @@ impl Fair {
 
     /// How long the running entity may run until its slice is over, in real time; `None`: there are
     /// no others.
+    #[inline]
     pub(crate) fn rest(&self, queue: &Queue) -> Option<u64> {
         match self {
             Self::Cfs(cfs) => cfs.rest(queue),
@@ -127,6 +131,7 @@ impl Fair {
     }
 
     /// A tick; returns whether to reschedule.
+    #[inline]
     pub(crate) fn tick(&self, queue: &mut Queue, now: u64) -> bool {
         let reschedule = self.account(queue, now);
         match self {
@@ -137,6 +142,7 @@ impl Fair {
 
     /// Whether one that woke up preempts the running entity. `requested`: a reschedule is already
     /// requested, and not a lazy one.
+    #[inline]
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
@@ -154,6 +160,7 @@ impl Fair {
 
     /// Which entity runs next; `None`: the queue is empty. Those that only waited to sleep are moved
     /// to `asleep`. The queue is accounted.
+    #[inline]
     pub(crate) fn pick(&self, queue: &mut Queue, asleep: &mut Asleep) -> Option<usize> {
         match self {
             Self::Cfs(cfs) => cfs.pick(queue),
@@ -162,6 +169,7 @@ impl Fair {
     }
 
     /// Lets the picked one run from `now` on, instead of the running one.
+    #[inline]
     pub(crate) fn set_next(&self, queue: &mut Queue, task: usize, now: u64) {
         if queue.is_current(task) {
             if let (Self::Cfs(cfs), Some(current)) = (self, &mut queue.current) {

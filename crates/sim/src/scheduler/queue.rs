@@ -75,6 +75,7 @@ struct Waiting {
 }
 
 impl Key {
+    #[inline]
     fn of(self, entity: &Entity) -> i64 {
         match self {
             Self::Vruntime => entity.vruntime,
@@ -140,6 +141,7 @@ pub(crate) struct WeightedSum {
 }
 
 impl WeightedSum {
+    #[inline]
     fn add(&mut self, entity: &Entity) {
         if entity.vruntime.abs_diff(self.zero) > FAR {
             self.move_zero(entity.vruntime);
@@ -148,22 +150,26 @@ impl WeightedSum {
         self.weight += entity.weight;
     }
 
+    #[inline]
     fn remove(&mut self, entity: &Entity) {
         self.sum -= self.weighted(entity);
         self.weight -= entity.weight;
     }
 
+    #[inline]
     fn weighted(&self, entity: &Entity) -> i64 {
         (entity.vruntime - self.zero) * signed(entity.weight)
     }
 
     /// The average, rounded down; `None` if there is no entity.
+    #[inline]
     pub(crate) fn average(&self) -> Option<i64> {
         let weight = signed(self.weight);
         (weight > 0).then(|| self.zero + self.sum.div_euclid(weight))
     }
 
     /// Whether this virtual time is not after the average, exactly.
+    #[inline]
     pub(crate) fn is_eligible(&self, vruntime: i64) -> bool {
         let key = i128::from(vruntime - self.zero);
         i128::from(self.sum) >= key * i128::from(self.weight)
@@ -191,21 +197,25 @@ impl Queue {
     }
 
     /// The number of entities, the running one included.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.current.is_some())
     }
 
     /// The weight of all.
+    #[inline]
     pub(crate) fn load(&self) -> u64 {
         self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)
     }
 
     /// Those that wait, in their order.
+    #[inline]
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Entity> {
         self.waiting.iter().rev().map(|waiting| waiting.entity.as_ref())
     }
 
     /// The first one that waits.
+    #[inline]
     pub(crate) fn first(&self) -> Option<&Entity> {
         self.waiting.back().map(|waiting| waiting.entity.as_ref())
     }
@@ -216,6 +226,7 @@ impl Queue {
     }
 
     /// The sum of all virtual times.
+    #[inline]
     pub(crate) fn sum(&self) -> WeightedSum {
         let mut sum = self.waiting_sum;
         if let Some(entity) = &self.current {
@@ -225,6 +236,7 @@ impl Queue {
     }
 
     /// The average virtual time: V of EEVDF.
+    #[inline]
     pub(crate) fn average(&self) -> i64 {
         self.sum().average().unwrap_or(self.waiting_sum.zero)
     }
@@ -237,21 +249,25 @@ impl Queue {
     }
 
     /// Adds an entity to those that wait, behind its equals.
+    #[inline]
     pub(crate) fn push(&mut self, entity: Box<Entity>) {
         self.waiting_sum.add(&entity);
         self.has_own_slices |= entity.slice > 0;
         let key = self.key.of(&entity);
         let waiting = Waiting { key, task: entity.task, entity };
-        // Those that wake up are often before all others.
+        // Those that wake up are often before all others, and those that ran behind them.
         if self.waiting.back().is_none_or(|next| next.key > key) {
             self.waiting.push_back(waiting);
-            return;
+        } else if self.waiting.front().is_some_and(|last| last.key <= key) {
+            self.waiting.push_front(waiting);
+        } else {
+            let behind = self.waiting.iter().rposition(|other| other.key > key);
+            self.waiting.insert(behind.map_or(0, |place| place + 1), waiting);
         }
-        let place = self.waiting.iter().position(|other| other.key <= key);
-        self.waiting.insert(place.unwrap_or(self.waiting.len()), waiting);
     }
 
     /// Lets the running one wait, behind its equals.
+    #[inline]
     pub(crate) fn put_current(&mut self) {
         if let Some(entity) = self.current.take() {
             self.push(entity);
@@ -259,14 +275,21 @@ impl Queue {
     }
 
     /// Takes an entity out that waits.
+    #[inline]
     pub(crate) fn take(&mut self, task: usize) -> Option<Box<Entity>> {
-        let place = self.waiting.iter().rposition(|one| one.task == task)?;
-        let Waiting { entity, .. } = self.waiting.remove(place)?;
+        let is_next = self.waiting.back()?.task == task;
+        let Waiting { entity, .. } = if is_next {
+            self.waiting.pop_back()?
+        } else {
+            let place = self.waiting.iter().rposition(|one| one.task == task)?;
+            self.waiting.remove(place)?
+        };
         self.waiting_sum.remove(&entity);
         Some(entity)
     }
 
     /// Lets one that waits run from `now` on; there is no running one.
+    #[inline]
     pub(crate) fn set_current(&mut self, task: usize, now: u64) {
         let Some(mut entity) = self.take(task) else { return };
         entity.sum_exec_picked = entity.sum_exec;
@@ -276,17 +299,20 @@ impl Queue {
     }
 
     /// One of them.
+    #[inline]
     pub(crate) fn find(&self, task: usize) -> Option<&Entity> {
         let current = self.current.as_deref().filter(|entity| entity.task == task);
         let waiting = || self.waiting.iter().rfind(|waiting| waiting.task == task);
         current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
     }
 
+    #[inline]
     pub(crate) fn is_current(&self, task: usize) -> bool {
         self.current.as_ref().is_some_and(|entity| entity.task == task)
     }
 
     /// Accounts the running one's time until now; returns how much that is.
+    #[inline]
     pub(crate) fn account(&mut self, now: u64) -> u64 {
         let Some(entity) = &mut self.current else { return 0 };
         let ran = now.saturating_sub(self.accounted_until);

@@ -340,8 +340,7 @@ impl<O: Observer> Engine<O> {
         if set.is_some_and(|set| set.abs_diff(by) <= SLICE_TIMER_NEAR) {
             return;
         }
-        state.timers.cancel(Action::SliceEnd);
-        state.timers.set(Timer { from: by, by, action: Action::SliceEnd });
+        state.timers.reset(Timer { from: by, by, action: Action::SliceEnd });
     }
 }
 

@@ -38,23 +38,50 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// Sets one; of several with the same end, the first one runs first.
+    #[inline]
     pub(crate) fn set(&mut self, timer: Timer) {
-        let later = self.set.iter().rposition(|other| other.by > timer.by);
-        self.set.insert(later.map_or(0, |place| place + 1), timer);
+        self.set.push(timer);
+        self.put(self.set.len() - 1, timer);
+    }
+
+    /// Sets one instead of that with the same action.
+    #[inline]
+    pub(crate) fn reset(&mut self, timer: Timer) {
+        match self.set.iter().position(|other| other.action == timer.action) {
+            Some(place) => self.put(place, timer),
+            None => self.set(timer),
+        }
+    }
+
+    /// Puts one where it belongs, instead of that at a place; there are few of them, near to it.
+    #[inline]
+    fn put(&mut self, mut place: usize, timer: Timer) {
+        while place > 0 && self.set[place - 1].by <= timer.by {
+            self.set[place] = self.set[place - 1];
+            place -= 1;
+        }
+        while self.set.get(place + 1).is_some_and(|other| other.by > timer.by) {
+            self.set[place] = self.set[place + 1];
+            place += 1;
+        }
+        self.set[place] = timer;
     }
 
     /// When the next interrupt is.
+    #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.set.last().map_or(u64::MAX, |timer| timer.by)
     }
 
     /// Takes the next timer whose range has begun.
+    #[inline]
     pub(crate) fn expired(&mut self, now: u64) -> Option<Timer> {
         self.set.last().filter(|timer| timer.from <= now)?;
         self.set.pop()
     }
 
     /// When the timer with this action is, if it is set.
+    #[inline]
     pub(crate) fn find(&self, action: Action) -> Option<u64> {
         self.set.iter().find(|timer| timer.action == action).map(|timer| timer.by)
     }

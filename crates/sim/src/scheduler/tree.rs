@@ -45,16 +45,19 @@ impl Tree {
     }
 
     /// The group of an entity of the upper queue.
+    #[inline]
     fn group(&self, entity: usize) -> Option<usize> {
         let group = usize::MAX - entity;
         (group < self.groups.len()).then_some(group)
     }
 
+    #[inline]
     fn running_group(&self) -> Option<usize> {
         self.group(self.top.current.as_ref()?.task)
     }
 
     /// The group of a queued task.
+    #[inline]
     fn group_of(&self, task: usize) -> Option<usize> {
         self.groups.iter().position(|group| group.queue.find(task).is_some())
     }
@@ -64,11 +67,13 @@ impl Tree {
     }
 
     /// The queue of a group; `None`: the upper one.
+    #[inline]
     fn queue(&self, group: Option<usize>) -> &Queue {
         group.map_or(&self.top, |group| &self.groups[group].queue)
     }
 
     /// The same, with the rules, to change it.
+    #[inline]
     fn rules_of(&mut self, group: Option<usize>) -> (&Fair, &mut Queue) {
         match group {
             Some(group) => (&self.rules, &mut self.groups[group].queue),
@@ -78,6 +83,7 @@ impl Tree {
 
     /// Whether something is so of the upper queue, or of the one with the running task below it; it is done in
     /// both.
+    #[inline]
     fn any_running(&mut self, mut is_so: impl FnMut(&Fair, &mut Queue) -> bool) -> bool {
         let group = self.running_group();
         let above = is_so(&self.rules, &mut self.top);
@@ -87,6 +93,7 @@ impl Tree {
 
     /// The queue in which a task that woke up and the running one, or their groups, are compared, and the
     /// entity of the former there.
+    #[inline]
     fn common(&self, woken: usize) -> (Option<usize>, usize) {
         match self.group_of(woken) {
             None => (None, woken),
@@ -96,16 +103,19 @@ impl Tree {
     }
 
     /// Whether one of them runs.
+    #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.top.current.is_some()
     }
 
     /// Until when the running one's time is accounted.
+    #[inline]
     pub(crate) fn accounted_until(&self) -> u64 {
         self.queue(self.running_group()).accounted_until
     }
 
     /// The number of tasks, the running one included.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         let is_group = |entity: &&Entity| self.group(entity.task).is_some();
         let groups = match self.groups.is_empty() {
@@ -127,11 +137,13 @@ impl Tree {
     }
 
     /// Accounts the running one's time until now; returns whether to reschedule.
+    #[inline]
     pub(crate) fn account(&mut self, now: u64) -> bool {
         self.any_running(|rules, queue| rules.account(queue, now))
     }
 
     /// Accounts, places a task, and queues it; returns whether to reschedule.
+    #[inline]
     pub(crate) fn enqueue(
         &mut self,
         entity: Box<Entity>,
@@ -169,6 +181,7 @@ impl Tree {
     }
 
     /// The running task sleeps; `None`: it stays queued until it is eligible.
+    #[inline]
     pub(crate) fn sleep(&mut self, now: u64) -> Option<Box<Entity>> {
         self.account(now);
         let Some(group) = self.running_group() else {
@@ -222,18 +235,22 @@ impl Tree {
     }
 
     /// How long the running one may run until a slice is over, in real time; `None`: there are no others.
+    #[inline]
     pub(crate) fn rest(&self) -> Option<u64> {
-        let group = self.running_group().map(|group| &self.groups[group].queue);
-        let queues = std::iter::once(&self.top).chain(group);
-        queues.filter_map(|queue| self.rules.rest(queue)).min()
+        let above = self.rules.rest(&self.top);
+        let Some(group) = self.running_group() else { return above };
+        let below = self.rules.rest(&self.groups[group].queue);
+        [above, below].into_iter().flatten().min()
     }
 
     /// A tick; returns whether to reschedule.
+    #[inline]
     pub(crate) fn tick(&mut self, now: u64) -> bool {
         self.any_running(|rules, queue| rules.tick(queue, now))
     }
 
     /// Whether one that woke up preempts the running one.
+    #[inline]
     pub(crate) fn preempts(
         &mut self,
         woken: usize,
@@ -260,6 +277,7 @@ impl Tree {
 
     /// Which task runs next; `None`: there is none. Those that only waited to sleep are moved to `asleep`.
     /// All is accounted.
+    #[inline]
     pub(crate) fn pick(&mut self, asleep: &mut Asleep, now: u64) -> Option<usize> {
         loop {
             let picked = self.rules.pick(&mut self.top, asleep);
@@ -275,6 +293,7 @@ impl Tree {
     }
 
     /// Takes groups out of the entities that were found to sleep.
+    #[inline]
     fn keep_groups(&mut self, asleep: &mut Asleep) {
         if self.groups.is_empty() {
             return;
@@ -289,6 +308,7 @@ impl Tree {
     }
 
     /// Lets the picked task run from `now` on, instead of the running one.
+    #[inline]
     pub(crate) fn set_next(&mut self, task: usize, now: u64) {
         let group = self.group_of(task);
         let before = self.running_group();
@@ -302,6 +322,7 @@ impl Tree {
     }
 
     /// Lets the running one wait.
+    #[inline]
     pub(crate) fn put_current(&mut self) {
         if let Some(group) = self.running_group() {
             self.groups[group].queue.put_current();
@@ -310,6 +331,7 @@ impl Tree {
     }
 
     /// Tells each queue what is above it and beside it, on which slices of CFS depend.
+    #[inline]
     fn tell_groups(&mut self) {
         if self.groups.is_empty() {
             return;
