@@ -3,7 +3,7 @@
 //! The measured cells do not depend on the machine, the simulated ones do not either. But where the order
 //! of wake-ups is not forced, a kernel's package or the guests' programs change it: such cells differ by
 //! several percent among their variations. Those of few variations are therefore compared where the order
-//! hardly matters, by twelve measurements.
+//! hardly matters, by ten measurements.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ const KERNELS: [&str; 5] = ["debian:5.10-cloud", OLD, NEW, "debian:6.18-cloud", 
 /// Numbers of spinners and sleepers.
 type Load = (u32, u32);
 
-/// The cells of one second, one phase and that many variations on a kernel, by their loads.
-fn experiment(kernel: &str, variations: u32, loads: &[Load]) -> String {
+/// The cells of one second, one phase and two variations on a kernel, by their loads.
+fn experiment(kernel: &str, loads: &[Load]) -> String {
     let row = |(spinners, sleepers): &Load| {
         format!(
             "[[workload]]\nname = \"{spinners}+{sleepers}\"\n\
@@ -29,7 +29,7 @@ fn experiment(kernel: &str, variations: u32, loads: &[Load]) -> String {
         )
     };
     format!(
-        "name = \"beside\"\nkernels = [\"{kernel}\"]\nvariations = {variations}\nphases = 1\n{}",
+        "name = \"beside\"\nkernels = [\"{kernel}\"]\nvariations = 2\nphases = 1\n{}",
         loads.iter().map(row).collect::<String>()
     )
 }
@@ -80,19 +80,16 @@ fn apart(cells: &[Value], doubted: bool) -> Vec<String> {
 #[test]
 fn five_cells() {
     let Some(site) = Site::new() else { return };
-    // EEVDF keeps the lags with which spinners begin, which a sleeper then meets.
-    let all: [(&str, u32, &[Load]); 4] = [
-        (OLD, 2, &[(16, 1), (4, 1)]),
-        (NEW, 4, &[(16, 1)]),
-        (NEW, 2, &[(8, 0)]),
-        (NEWEST, 2, &[(32, 0)]),
-    ];
+    // EEVDF keeps the lags with which spinners begin, which a sleeper then meets: of several, one guest
+    // says little.
+    let all: [(&str, &[Load]); 3] =
+        [(OLD, &[(16, 1), (4, 1)]), (NEW, &[(1, 1), (8, 0)]), (NEWEST, &[(32, 0)])];
     let mut wrong = Vec::new();
-    for (kernel, variations, loads) in all {
+    for (kernel, loads) in all {
         if kernel == NEWEST && !has(&site, kernel) {
             continue;
         }
-        let file = site.file("beside.toml", &experiment(kernel, variations, loads));
+        let file = site.file("beside.toml", &experiment(kernel, loads));
         let cells = site.cells(&[&file, "--beside", "sim"], 0);
         assert_eq!(cells.len(), loads.len());
         wrong.extend(apart(&cells, false));
