@@ -5,15 +5,19 @@
 //! kernel's integer arithmetic. `engine` runs tasks on CPUs: ticks, timers, wake-ups, switches, and the
 //! time that they take (`machine`). `slices` runs the load of `noisefloor slices`.
 //!
-//! Not modelled: caches and frequencies, load averages (PELT) where they decide on placement or on the
-//! weights of groups, CPU bandwidth limits, SCHED_IDLE and SCHED_DEADLINE, core scheduling, NUMA.
+//! `load` has the averages by which `balance` moves tasks between CPUs, and `shares` divides the weight of a group.
+//!
+//! Not modelled: caches and frequencies, groups in groups, CPU bandwidth limits, SCHED_IDLE and SCHED_DEADLINE,
+//! core scheduling, NUMA.
 
+mod balance;
 mod cfs;
 mod cpu;
 mod eevdf;
 mod engine;
 mod error;
 mod fair;
+mod load;
 mod machine;
 mod observer;
 mod placement;
@@ -21,6 +25,7 @@ mod queue;
 #[cfg(test)]
 mod replay;
 mod rules;
+mod shares;
 mod switching;
 mod task;
 mod timers;

@@ -344,6 +344,76 @@ fn several_cpus() {
     assert!(times[3].passes > 3_700, "{times:?}");
 }
 
+/// The kernels that balance CPUs by load averages.
+fn balancing() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().filter(|name| !name.starts_with("2.6"))
+}
+
+/// The CPU time of spinners on two CPUs in ten seconds, in ms, and how often each was moved.
+fn on_two_cpus(
+    name: &str,
+    weights: &[u32],
+    groups: &[Option<usize>],
+) -> Vec<(u64, usize)> {
+    let machine = Machine { groups: weights.to_vec(), ..Machine::new(2, Hz::new(250)) };
+    let tasks =
+        groups.iter().map(|group| TaskSpec { group: *group, ..task(Work::Spin, 0, 2) });
+    let stretches = Stretches::default();
+    let mut engine =
+        Engine::new(&rules(name, &[]), &machine, tasks.collect(), 1, stretches).unwrap();
+    engine.run_until(ms(10_000));
+    let times = engine.times();
+    let stretches = engine.into_observer().0;
+    let moves = |place: usize| {
+        let own: Vec<&Ran> =
+            stretches.iter().filter(|ran| ran.task == Some(place)).collect();
+        own.windows(2).filter(|pair| pair[0].cpu != pair[1].cpu).count()
+    };
+    let times = times.iter().enumerate();
+    times.map(|(place, time)| (time.cpu_ns.get() / 1_000_000, moves(place))).collect()
+}
+
+/// Check that CPUs share an odd number of tasks, as those of a machine with 6.18 do: there three spinners had 6.5
+/// to 6.9 s of ten seconds, five had 3.9 to 4.1 s, and they moved 67 to 71 and 155 to 161 times.
+#[test]
+fn odd_numbers_of_tasks_move() {
+    for name in balancing() {
+        for (count, fair, expected) in [(3, 6_667, 40..160), (5, 4_000, 80..320)] {
+            let times = on_two_cpus(name, &[], &vec![None; count]);
+            let near = |(ms, _): &(u64, usize)| ms.abs_diff(fair) * 6 < fair;
+            assert!(times.iter().all(near), "{name}: {times:?}");
+            let moved: usize = times.iter().map(|(_, moves)| moves).sum();
+            assert!(expected.contains(&moved), "{name}: {times:?}");
+        }
+    }
+}
+
+/// Check that a group has its part of two CPUs, if it has enough tasks: 25 % with a spinner beside five others
+/// (5.1 of 20 s on that machine), and of two equal groups the one with a single task a whole CPU.
+#[test]
+fn groups_share_cpus() {
+    for name in balancing() {
+        let groups = [0, 1, 1, 1, 1, 1].map(Some);
+        let times = on_two_cpus(name, &[100, 300], &groups);
+        assert!((4_900..=5_500).contains(&times[0].0), "{name}: {times:?}");
+        let others = times[1..].iter().all(|(ms, _)| (2_800..=3_100).contains(ms));
+        assert!(others, "{name}: {times:?}");
+        let times = on_two_cpus(name, &[100, 100], &[0, 1, 1, 1].map(Some));
+        assert!(times[0].0 >= 9_800, "{name}: {times:?}");
+    }
+}
+
+/// Check that the groups of 2.6 are divided by the weights of their tasks on each CPU.
+#[test]
+fn groups_of_old_kernels() {
+    for name in ["2.6.29", "2.6.32"] {
+        let times = on_two_cpus(name, &[100, 300], &[0, 0, 1, 1].map(Some));
+        let near = |time: usize, expected: u64| times[time].0.abs_diff(expected) < 100;
+        assert!(near(0, 2_500) && near(1, 2_500), "{name}: {times:?}");
+        assert!(near(2, 7_500) && near(3, 7_500), "{name}: {times:?}");
+    }
+}
+
 /// Check that invalid loads, rules and settings are errors that name what there is.
 #[test]
 fn nonsense_is_refused() {

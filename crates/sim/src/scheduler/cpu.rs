@@ -1,5 +1,6 @@
 //! The state of a CPU.
 
+use crate::scheduler::balance::Balancing;
 use crate::scheduler::fair::Fair;
 use crate::scheduler::timers::Timers;
 use crate::scheduler::tree::Tree;
@@ -23,8 +24,7 @@ pub(crate) struct CpuState {
     /// When a wake-up read the clock that requested a reschedule: the kernel does not read it again
     /// then.
     pub(crate) clock_kept: Option<u64>,
-    /// Ticks since the last attempt to balance.
-    pub(crate) unbalanced_ticks: u32,
+    pub(crate) balancing: Balancing,
     /// The tick also stops while a single task runs.
     pub(crate) is_nohz_full: bool,
 }
@@ -39,18 +39,18 @@ pub(crate) struct Request {
 }
 
 impl CpuState {
-    /// An idle CPU, with groups of these weights.
-    pub(crate) fn new(fair: Fair, groups: &[u64]) -> Self {
+    /// An idle CPU, with groups of these weights; `averages`: loads decide.
+    pub(crate) fn new(fair: Fair, groups: &[u64], averages: bool) -> Self {
         Self {
             current: None,
             switched_at: 0,
             user_since: 0,
-            fair: Tree::new(fair, groups),
+            fair: Tree::new(fair, groups, averages),
             realtime: RealtimeQueue::default(),
             timers: Timers::default(),
             request: None,
             clock_kept: None,
-            unbalanced_ticks: 0,
+            balancing: Balancing::default(),
             is_nohz_full: false,
         }
     }

@@ -7,7 +7,7 @@
 
 use crate::scheduler::fair::{Arrival, WakeupCheck};
 use crate::scheduler::queue::{Asleep, Entity, Queue};
-use crate::scheduler::weight::{NICE_0, Rounding, signed};
+use crate::scheduler::weight::{self, NICE_0, Rounding, signed};
 
 /// Where versions of EEVDF differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Eevdf {
     }
 
     /// The lag of an entity, within its limits (`entity_lag`).
-    fn lag(&self, queue: &Queue, entity: &Entity) -> i64 {
+    pub(crate) fn lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let limit = match self.lag_limit {
             LagLimit::TwoSlices => (2 * self.slice(entity)).max(self.tick),
             LagLimit::LongestAndTick => {
@@ -170,6 +170,34 @@ impl Eevdf {
         };
         let limit = signed(ROUNDING.to_virtual(limit, entity.weight));
         (queue.average() - entity.vruntime).clamp(-limit, limit)
+    }
+
+    /// Places an entity whose weight was another one, with the lag that it had: it is as far ahead or behind in
+    /// real time, and has as much of its slice left (`reweight_entity` of 6.12).
+    pub(crate) fn reweight(
+        &self,
+        queue: &Queue,
+        entity: &mut Entity,
+        before: u64,
+        lag: i64,
+    ) {
+        let rescaled = |span: i64| weight::rescaled(span, before, entity.weight);
+        let is_until_deadline = entity.protected == entity.deadline;
+        let (deadline, protected) = (
+            rescaled(entity.deadline - entity.vruntime),
+            rescaled(entity.protected.saturating_sub(entity.vruntime)),
+        );
+        let lag = rescaled(lag);
+        if queue.len() > 0 {
+            (entity.lag, entity.deadline) = (lag, deadline);
+            self.place(queue, entity, Arrival::Moved);
+        } else {
+            entity.deadline = entity.vruntime + deadline;
+        }
+        entity.protected = match is_until_deadline {
+            true => entity.deadline,
+            false => entity.vruntime.saturating_add(protected),
+        };
     }
 
     /// The running task sleeps (`dequeue_entity`): it is taken out, or stays queued until it is
@@ -249,7 +277,7 @@ impl Eevdf {
         }
         let first = match self.wakeups_release {
             true => self.pick(queue, protects, asleep),
-            false => self.earliest(queue, protects),
+            false => self.earliest(queue, protects).map(|entity| entity.task),
         };
         let preempts = first == Some(woken);
         if self.protection == Protection::UntilVruntime {
@@ -265,10 +293,13 @@ impl Eevdf {
 
     /// Whether a task with a shorter slice overrides the running one's protection.
     fn is_shorter(&self, queue: &Queue, woken: usize) -> bool {
+        if !self.preempt_short || !queue.has_own_slices {
+            return false;
+        }
         let (Some(current), Some(entity)) = (&queue.current, queue.find(woken)) else {
             return false;
         };
-        if !self.preempt_short || self.slice(entity) >= self.slice(current) {
+        if self.slice(entity) >= self.slice(current) {
             return false;
         }
         let sum = queue.sum();
@@ -306,8 +337,8 @@ impl Eevdf {
         asleep: &mut Asleep,
     ) -> Option<usize> {
         loop {
-            let task = self.earliest(queue, protects)?;
-            let entity = queue.find(task)?;
+            let entity = self.earliest(queue, protects)?;
+            let task = entity.task;
             if !entity.delayed {
                 return Some(task);
             }
@@ -320,22 +351,23 @@ impl Eevdf {
     }
 
     /// The eligible entity with the earliest deadline (`pick_eevdf`).
-    fn earliest(&self, queue: &Queue, protects: bool) -> Option<usize> {
-        let sum = queue.sum();
+    fn earliest<'a>(&self, queue: &'a Queue, protects: bool) -> Option<&'a Entity> {
         if queue.len() == 1 {
-            return queue.entities().next().map(|entity| entity.task);
+            return queue.entities().next();
         }
+        // Rounded down, so that it is exact for those that are compared with it.
+        let average = queue.average();
         let current =
-            queue.current.as_deref().filter(|entity| sum.is_eligible(entity.vruntime));
+            queue.current.as_deref().filter(|entity| entity.vruntime <= average);
         if let Some(current) = current.filter(|_| protects && self.is_protected(queue)) {
-            return Some(current.task);
+            return Some(current);
         }
-        let best = queue.waiting().find(|entity| sum.is_eligible(entity.vruntime));
+        let best = queue.first_until(average);
         match (best, current) {
             (Some(best), Some(current)) if current.deadline < best.deadline => {
-                Some(current.task)
+                Some(current)
             }
-            (best, current) => best.or(current).map(|entity| entity.task),
+            (best, current) => best.or(current),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::scheduler::machine::Machine;
 use crate::scheduler::observer::Observer;
 use crate::scheduler::queue::Asleep;
 use crate::scheduler::rules::Rules;
+use crate::scheduler::shares::Shares;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
 use crate::scheduler::weight::signed;
@@ -38,10 +39,12 @@ pub struct Engine<O> {
     pub(crate) is_lazy: bool,
     pub(crate) has_slice_timer: bool,
     pub(crate) keeps_clock: bool,
+    pub(crate) balances_by_load: bool,
     pub(crate) machine: Machine,
     pub(crate) period: u64,
     pub(crate) cpus: Vec<CpuState>,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) groups: Vec<Shares>,
     now: u64,
     random: SplitMix64,
     pub(crate) observer: O,
@@ -66,14 +69,18 @@ impl<O: Observer> Engine<O> {
         let period = machine.hz.period().get();
         let fair = rules.fair(machine.cpus, period);
         let weights: Vec<u64> = machine.group_weights().collect();
+        let cpu = CpuState::new(fair, &weights, machine.cpus > 1);
+        let shares = |weight| Shares { weight, load: 0 };
         let mut engine = Self {
             granularity: fair.granularity(),
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
             keeps_clock: rules.keeps_clock(),
+            balances_by_load: rules.balances_by_load(),
             machine: machine.clone(),
             period,
-            cpus: vec![CpuState::new(fair, &weights); machine.cpus as usize],
+            cpus: vec![cpu; machine.cpus as usize],
+            groups: weights.into_iter().map(shares).collect(),
             tasks: Vec::with_capacity(tasks.len()),
             now: 0,
             random: SplitMix64::seed_from_u64(seed),
@@ -239,6 +246,7 @@ impl<O: Observer> Engine<O> {
         } else if let Some(mut entity) = entity {
             entity.lag = -signed(self.random.next_u64() % START_UP);
             self.cpus[cpu].fair.enqueue(entity, Arrival::New, 0);
+            self.divide_groups(cpu, 0);
         }
     }
 
@@ -364,6 +372,7 @@ impl<O: Observer> Engine<O> {
             }
             Policy::RoundRobin(_) | Policy::Fifo(_) => {}
         }
+        self.divide_groups(cpu, now);
         self.balance(cpu, now);
     }
 }

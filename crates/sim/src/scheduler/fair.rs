@@ -4,7 +4,9 @@ use units::Nanos;
 
 use crate::scheduler::cfs::Cfs;
 use crate::scheduler::eevdf::Eevdf;
+use crate::scheduler::load::Since;
 use crate::scheduler::queue::{Asleep, Entity, Key, Queue};
+use crate::scheduler::weight;
 
 /// How an entity comes to a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,7 @@ impl Fair {
     /// Accounts the running entity's time until now; returns whether to reschedule.
     #[inline]
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
+        queue.update_load(now);
         match self {
             Self::Cfs(cfs) => {
                 cfs.account(queue, now);
@@ -52,11 +55,14 @@ impl Fair {
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
-        entity: Box<Entity>,
+        mut entity: Box<Entity>,
         arrival: Arrival,
         now: u64,
     ) -> bool {
         let reschedule = self.account(queue, now);
+        if queue.average.is_some() {
+            queue.add_load_of(&mut entity, arrival, now);
+        }
         match self {
             Self::Cfs(cfs) => cfs.enqueue(queue, entity, arrival),
             Self::Eevdf(eevdf) => eevdf.enqueue(queue, entity, arrival),
@@ -83,7 +89,10 @@ impl Fair {
     }
 
     /// The virtual time of an entity that sleeps becomes independent of its queue.
-    pub(crate) fn detach(&self, queue: &Queue, entity: &mut Entity) {
+    pub(crate) fn detach(&self, queue: &mut Queue, entity: &mut Entity, now: u64) {
+        queue.update_load(now);
+        entity.update_load(now, Since::SLEPT);
+        queue.detach_load(entity);
         match self {
             Self::Cfs(_) => entity.vruntime -= queue.min_vruntime,
             Self::Eevdf(_) => {}
@@ -95,6 +104,34 @@ impl Fair {
         match self {
             Self::Cfs(_) => entity.vruntime += queue.min_vruntime,
             Self::Eevdf(_) => {}
+        }
+    }
+
+    /// An entity of the queue has another weight. One that runs goes on.
+    pub(crate) fn reweight(&self, queue: &mut Queue, task: usize, weight: u64, now: u64) {
+        self.account(queue, now);
+        let lag = match (self, queue.find(task)) {
+            (Self::Eevdf(eevdf), Some(entity)) => eevdf.lag(queue, entity),
+            _ => 0,
+        };
+        let is_current = queue.is_current(task);
+        let entity = if is_current { queue.current.take() } else { queue.take(task) };
+        let Some(mut entity) = entity else { return };
+        let before = entity.weight;
+        queue.reweight_load(&mut entity, weight);
+        if let Self::Eevdf(eevdf) = self {
+            eevdf.reweight(queue, &mut entity, before, lag);
+        }
+        match is_current {
+            true => queue.current = Some(entity),
+            false => queue.push(entity),
+        }
+    }
+
+    /// An entity in no queue gets another weight.
+    pub(crate) fn reweight_asleep(&self, entity: &mut Entity, weight: u64) {
+        if let Self::Eevdf(_) = self {
+            entity.lag = weight::rescaled(entity.lag, entity.weight, weight);
         }
     }
 
@@ -124,10 +161,13 @@ impl Fair {
         now: u64,
     ) -> Option<Box<Entity>> {
         self.account(queue, now);
-        match self {
+        let mut entity = match self {
             Self::Cfs(_) => Cfs::leave(queue, task),
             Self::Eevdf(eevdf) => eevdf.leave(queue, task),
-        }
+        }?;
+        entity.update_load(now, Since::WAITED);
+        queue.detach_load(&entity);
+        Some(entity)
     }
 
     /// A tick; returns whether to reschedule.

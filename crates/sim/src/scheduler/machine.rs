@@ -223,10 +223,9 @@ impl Machine {
 
     /// The weight of each group on one of its CPUs, where a task of nice 0 has 1024.
     pub(crate) fn group_weights(&self) -> impl Iterator<Item = u64> {
-        let cpus = u64::from(self.cpus.max(1));
         // `cpu_weight_write_u64`, `MIN_SHARES`.
         let shares = |weight: u64| (weight * NICE_0 + 50) / 100;
-        self.groups.iter().map(move |weight| (shares((*weight).into()) / cpus).max(2))
+        self.groups.iter().map(move |weight| shares((*weight).into()).max(2))
     }
 
     /// All of its CPUs.

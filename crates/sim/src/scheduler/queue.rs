@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::scheduler::load::{LoadAverage, Since};
 use crate::scheduler::weight::signed;
 
 /// A task, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
@@ -33,6 +34,12 @@ pub(crate) struct Entity {
     pub(crate) protected: i64,
     /// EEVDF: it sleeps, but stays queued until it is eligible.
     pub(crate) delayed: bool,
+    /// If the queue has averages, too.
+    pub(crate) average: LoadAverage,
+    /// When it began to wait, or was refused another CPU: the first one moves.
+    pub(crate) moved_last: u64,
+    /// Until when it ran.
+    pub(crate) ran_until: u64,
 }
 
 /// Entities that a queue found to sleep, on their way back to their tasks.
@@ -53,6 +60,9 @@ impl Entity {
             lag: 0,
             protected: i64::MIN,
             delayed: false,
+            average: LoadAverage::default(),
+            moved_last: 0,
+            ran_until: 0,
         }
     }
 }
@@ -70,6 +80,7 @@ pub(crate) enum Key {
 #[derive(Debug, Clone)]
 struct Waiting {
     key: i64,
+    vruntime: i64,
     task: usize,
     entity: Box<Entity>,
 }
@@ -102,6 +113,8 @@ pub(crate) struct Queue {
     /// EEVDF: whether one of them had a requested slice; otherwise all slices are the same.
     pub(crate) has_own_slices: bool,
     pub(crate) above: Above,
+    /// `None`: nothing depends on it.
+    pub(crate) average: Option<LoadAverage>,
 }
 
 /// What else is on the CPU.
@@ -182,8 +195,10 @@ impl WeightedSum {
 }
 
 impl Queue {
-    pub(crate) fn new(key: Key) -> Self {
+    /// An empty one, which keeps averages if something depends on them.
+    pub(crate) fn new(key: Key, averages: bool) -> Self {
         Self {
+            average: averages.then(LoadAverage::default),
             key,
             waiting: VecDeque::new(),
             current: None,
@@ -220,6 +235,13 @@ impl Queue {
         self.waiting.back().map(|waiting| waiting.entity.as_ref())
     }
 
+    /// The first one that waits and whose virtual time is not after that one.
+    #[inline]
+    pub(crate) fn first_until(&self, vruntime: i64) -> Option<&Entity> {
+        let found = self.waiting.iter().rfind(|waiting| waiting.vruntime <= vruntime);
+        found.map(|waiting| waiting.entity.as_ref())
+    }
+
     /// All entities.
     pub(crate) fn entities(&self) -> impl Iterator<Item = &Entity> {
         self.current.iter().map(Box::as_ref).chain(self.waiting())
@@ -254,7 +276,8 @@ impl Queue {
         self.waiting_sum.add(&entity);
         self.has_own_slices |= entity.slice > 0;
         let key = self.key.of(&entity);
-        let waiting = Waiting { key, task: entity.task, entity };
+        let (vruntime, task) = (entity.vruntime, entity.task);
+        let waiting = Waiting { key, vruntime, task, entity };
         // Those that wake up are often before all others, and those that ran behind them.
         if self.waiting.back().is_none_or(|next| next.key > key) {
             self.waiting.push_back(waiting);
@@ -269,7 +292,8 @@ impl Queue {
     /// Lets the running one wait, behind its equals.
     #[inline]
     pub(crate) fn put_current(&mut self) {
-        if let Some(entity) = self.current.take() {
+        if let Some(mut entity) = self.current.take() {
+            entity.ran_until = self.accounted_until;
             self.push(entity);
         }
     }
@@ -293,6 +317,10 @@ impl Queue {
     pub(crate) fn set_current(&mut self, task: usize, now: u64) {
         let Some(mut entity) = self.take(task) else { return };
         entity.sum_exec_picked = entity.sum_exec;
+        if self.average.is_some() {
+            entity.update_load(now, Since::WAITED);
+            entity.moved_last = now;
+        }
         self.buddies.clear(task);
         self.current = Some(entity);
         self.accounted_until = now;
@@ -304,6 +332,12 @@ impl Queue {
         let current = self.current.as_deref().filter(|entity| entity.task == task);
         let waiting = || self.waiting.iter().rfind(|waiting| waiting.task == task);
         current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
+    }
+
+    /// One that waits, to change what it is not sorted by.
+    pub(crate) fn waiting_mut(&mut self, task: usize) -> Option<&mut Entity> {
+        let found = self.waiting.iter_mut().find(|waiting| waiting.task == task);
+        found.map(|waiting| waiting.entity.as_mut())
     }
 
     #[inline]

@@ -184,6 +184,11 @@ impl Rules {
         }
     }
 
+    /// Whether CPUs are balanced, and groups divided, by load averages.
+    pub(crate) fn balances_by_load(&self) -> bool {
+        self.version >= Version::Cfs
+    }
+
     /// Whether a timer ends slices.
     pub(crate) fn has_slice_timer(&self) -> bool {
         self.has("HRTICK")

@@ -139,7 +139,7 @@ impl<O: Observer> Engine<O> {
             let mut arrival = Arrival::Woken;
             if target != from {
                 arrival = Arrival::WokenElsewhere;
-                self.cpus[from].fair.detach(&mut entity);
+                self.cpus[from].fair.detach(&mut entity, now);
             }
             if self.cpus[target].fair.enqueue(entity, arrival, now) {
                 self.cpus[target].request(false, self.is_lazy);
@@ -151,6 +151,7 @@ impl<O: Observer> Engine<O> {
             }
             self.check_preemption(target, place, now);
         }
+        self.divide_groups(target, now);
         let state = &mut self.cpus[target];
         let request =
             state.request.filter(|request| !request.is_lazy && self.keeps_clock);
@@ -182,13 +183,7 @@ impl<O: Observer> Engine<O> {
         let view = self.observer.wants_wakeups().then(|| state.fair.ahead(woken));
         let lost = view.and_then(|_| state.fair.rest()).map(Nanos::from_nanos);
         if running.is_some() {
-            let check = WakeupCheck {
-                now,
-                requested: state.request.is_some_and(|request| !request.is_lazy),
-                is_batch: matches!(self.tasks[woken].spec.policy, Policy::Batch(_)),
-            };
-            preempts = state.fair.preempts(woken, check, &mut self.asleep);
-            self.keep_asleep();
+            preempts = self.preempts(cpu, woken, now);
         }
         if preempts {
             self.cpus[cpu].request(false, self.is_lazy && running.is_some());
@@ -204,6 +199,19 @@ impl<O: Observer> Engine<O> {
                 lost_ns: lost.filter(|_| preempts),
             });
         }
+    }
+
+    /// Whether a task that came to the queue preempts the running one of its class.
+    pub(crate) fn preempts(&mut self, cpu: usize, woken: usize, now: u64) -> bool {
+        let state = &mut self.cpus[cpu];
+        let check = WakeupCheck {
+            now,
+            requested: state.request.is_some_and(|request| !request.is_lazy),
+            is_batch: matches!(self.tasks[woken].spec.policy, Policy::Batch(_)),
+        };
+        let preempts = state.fair.preempts(woken, check, &mut self.asleep);
+        self.keep_asleep();
+        preempts
     }
 
     /// Gives the entities that were found to sleep back to their tasks.
@@ -257,6 +265,7 @@ impl<O: Observer> Engine<O> {
         } else if sleeps {
             let entity = state.fair.sleep(now);
             self.tasks[place].entity = entity;
+            self.divide_groups(cpu, now);
         } else {
             state.fair.account(now);
         }
@@ -331,16 +340,13 @@ impl<O: Observer> Engine<O> {
             return;
         }
         let state = &mut self.cpus[cpu];
-        let set = state.timers.find(Action::SliceEnd);
-        if set.is_some() && !switched {
+        if !switched && state.timers.find(Action::SliceEnd).is_some() {
             return;
         }
         let Some(rest) = state.fair.rest() else { return };
         let by = now + rest.max(SLICE_TIMER_MIN);
-        if set.is_some_and(|set| set.abs_diff(by) <= SLICE_TIMER_NEAR) {
-            return;
-        }
-        state.timers.reset(Timer { from: by, by, action: Action::SliceEnd });
+        let timer = Timer { from: by, by, action: Action::SliceEnd };
+        state.timers.reset(timer, SLICE_TIMER_NEAR);
     }
 }
 

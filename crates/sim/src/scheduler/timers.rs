@@ -44,10 +44,11 @@ impl Timers {
         self.put(self.set.len() - 1, timer);
     }
 
-    /// Sets one instead of that with the same action.
+    /// Sets one instead of that with the same action, if that is not so near to it.
     #[inline]
-    pub(crate) fn reset(&mut self, timer: Timer) {
+    pub(crate) fn reset(&mut self, timer: Timer, near: u64) {
         match self.set.iter().position(|other| other.action == timer.action) {
+            Some(place) if self.set[place].by.abs_diff(timer.by) <= near => {}
             Some(place) => self.put(place, timer),
             None => self.set(timer),
         }

@@ -4,10 +4,10 @@
 //! `CONFIG_SCHED_AUTOGROUP`): a group is an entity of the upper queue while tasks of it are runnable, and
 //! each queue chooses by the same rules. Source: `for_each_sched_entity` in `kernel/sched/fair.c`.
 //!
-//! Not modelled: load averages, by which a group's weight is divided among CPUs (here: equally), and
-//! the shorter slice of a group with a task that requested one.
+//! Not modelled: groups in groups, and the shorter slice of a group with a task that requested one.
 
 use crate::scheduler::fair::{Arrival, Fair, WakeupCheck};
+use crate::scheduler::load::Averages;
 use crate::scheduler::queue::{Above, Asleep, Entity, Queue};
 
 /// The ordinary tasks of a CPU.
@@ -24,6 +24,19 @@ struct Group {
     queue: Queue,
     /// Its entity while no task of it is runnable.
     entity: Option<Box<Entity>>,
+    /// Which part of the group's load on all CPUs is from here.
+    contributed: u64,
+}
+
+/// The load of a group on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupLoad {
+    /// The weight of its runnable tasks.
+    pub(crate) weight: u64,
+    /// Its average.
+    pub(crate) load: u64,
+    /// What is counted of it in the load on all CPUs.
+    pub(crate) contributed: u64,
 }
 
 /// The number of a group's entity, in the place of a task.
@@ -32,15 +45,18 @@ fn number(group: usize) -> usize {
 }
 
 impl Tree {
-    /// One without tasks, with groups of these weights.
-    pub(crate) fn new(rules: Fair, weights: &[u64]) -> Self {
-        let queue = || Queue::new(rules.key());
+    /// One without tasks, with groups of these weights; on several CPUs, load averages decide.
+    pub(crate) fn new(rules: Fair, weights: &[u64], averages: bool) -> Self {
+        let queue = || Queue::new(rules.key(), averages);
         let entity = |(group, weight): (usize, &u64)| {
             Box::new(Entity::new(number(group), *weight))
         };
         let entities = weights.iter().enumerate().map(entity);
-        let groups =
-            entities.map(|entity| Group { queue: queue(), entity: Some(entity) });
+        let groups = entities.map(|entity| Group {
+            queue: queue(),
+            entity: Some(entity),
+            contributed: 0,
+        });
         Self { rules, top: queue(), groups: groups.collect() }
     }
 
@@ -199,8 +215,9 @@ impl Tree {
     }
 
     /// The virtual time of a task that sleeps becomes independent of its queue.
-    pub(crate) fn detach(&self, entity: &mut Entity) {
-        self.rules.detach(self.queue(entity.group), entity);
+    pub(crate) fn detach(&mut self, entity: &mut Entity, now: u64) {
+        let (rules, queue) = self.rules_of(entity.group);
+        rules.detach(queue, entity, now);
     }
 
     /// A waiting task goes to another CPU.
@@ -230,6 +247,7 @@ impl Tree {
         };
         // It stays on this CPU.
         self.rules.attach(&self.top, &mut entity);
+        self.top.attach_load(&mut entity);
         entity.delayed = false;
         self.groups[group].entity = Some(entity);
     }
@@ -345,6 +363,68 @@ impl Tree {
                 tasks: all.saturating_sub(group.queue.len()),
             };
         }
+    }
+
+    /// The averages of the CPU.
+    pub(crate) fn load(&mut self, now: u64) -> Averages {
+        self.top.update_load(now);
+        self.top.average.map_or(Averages::default(), |average| average.averages)
+    }
+
+    /// The load of a waiting task, as a part of that of the CPU (`task_h_load`).
+    pub(crate) fn load_of(&self, entity: &Entity) -> u64 {
+        let own = entity.average.averages.load;
+        let Some(group) = entity.group else { return own };
+        let above =
+            self.top.find(number(group)).map_or(0, |one| one.average.averages.load);
+        let group = &self.groups[group].queue.average;
+        own * above / (group.map_or(0, |average| average.averages.load) + 1)
+    }
+
+    /// The weight of a group's runnable tasks here, and its load; the latter is updated in that of all CPUs
+    /// (`update_tg_load_avg`).
+    pub(crate) fn group_load(
+        &mut self,
+        group: usize,
+        all: &mut u64,
+        now: u64,
+    ) -> GroupLoad {
+        let Group { queue, contributed, .. } = &mut self.groups[group];
+        queue.update_load(now);
+        let load = queue.average.map_or(0, |average| average.averages.load);
+        if load.abs_diff(*contributed) > *contributed / 64 {
+            *all = *all - *contributed + load;
+            *contributed = load;
+        }
+        GroupLoad { weight: queue.load(), load, contributed: *contributed }
+    }
+
+    /// The weight of a group's entity, and that of its runnable tasks.
+    pub(crate) fn group_weights(&self, group: usize) -> [u64; 2] {
+        let Group { queue, entity, .. } = &self.groups[group];
+        let entity = entity.as_deref().or_else(|| self.top.find(number(group)));
+        [entity.map_or(0, |entity| entity.weight), queue.load()]
+    }
+
+    /// A waiting task stays; others come before it when one is to be moved.
+    pub(crate) fn refuse(&mut self, task: usize, now: u64) {
+        let (_, queue) = self.rules_of(self.group_of(task));
+        if let Some(entity) = queue.waiting_mut(task) {
+            entity.moved_last = now;
+        }
+    }
+
+    /// A group's entity has another weight (`reweight_entity`).
+    pub(crate) fn reweight(&mut self, group: usize, weight: u64, now: u64) {
+        let Self { rules, top, groups } = self;
+        match &mut groups[group].entity {
+            Some(entity) => {
+                rules.reweight_asleep(entity, weight);
+                top.reweight_load(entity, weight);
+            }
+            None => rules.reweight(top, number(group), weight, now),
+        }
+        self.tell_groups();
     }
 
     /// The upper queue, for tests that set its state.

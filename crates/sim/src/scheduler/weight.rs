@@ -26,6 +26,11 @@ pub(crate) fn of_nice(nice: i8) -> u64 {
     WEIGHTS[place.min(WEIGHTS.len() - 1)]
 }
 
+/// A span of virtual time of an entity whose weight changes.
+pub(crate) fn rescaled(span: i64, before: u64, after: u64) -> i64 {
+    span.saturating_mul(signed(before)) / signed(after.max(1))
+}
+
 /// How a kernel multiplies by a weight and divides by another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
