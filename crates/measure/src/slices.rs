@@ -446,6 +446,7 @@ mod tests {
             turns: 2,
             sample_ns: Some(Nanos::from_millis(100)),
             phases: None,
+            simulated: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod noise;
 mod program;
 mod run;
 mod scale;
+mod simulated;
 mod slices;
 mod ticks;
 mod top;
@@ -52,6 +53,7 @@ pub use scale::{
     Algorithm, AtScaleSpec, Coscheduled, Network, Pattern, ScaleCount, ScaleInput,
     ScaleRuns, ScaleSeries, ScaleSource, ScaleSpec, StepDelay,
 };
+pub use simulated::{Simulated, SimulatedSteal};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Placement, Placements, Policy, Role, SlicesSample,
     SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step, StepSetting, Stretch,

@@ -7,8 +7,8 @@
 use facts::{Facts, TickMode};
 use recording::{
     Body, CpuSwitches, Moments, Phases, Placement, Placements, Policy as Class,
-    Recording, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
-    Source, Stretch, SwitchedTask, Switches, TaskTime,
+    Recording, Role, Simulated, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
+    SlicesTurn, Source, Stretch, SwitchedTask, Switches, TaskTime,
 };
 use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
@@ -101,7 +101,7 @@ impl Simulation {
             taken: TAKEN.to_owned(),
             tool: Recording::TOOL.to_owned(),
             facts: self.facts(),
-            body: Body::Slices { spec: spec.clone(), series },
+            body: Body::Slices { spec: self.with_inputs(spec), series },
             doubts: Vec::new(),
             moments: Moments::default(),
             hardware: None,
@@ -236,6 +236,24 @@ impl Simulation {
         };
         let threads = machine.threads.iter().map(thread);
         spinners.chain(sleepers).map(task).chain(threads).collect()
+    }
+
+    /// The load, with what is simulated beside it.
+    fn with_inputs(&self, spec: &SlicesSpec) -> SlicesSpec {
+        let Self { rules, machine, groups, seed, reads_itself, .. } = self;
+        let simulated = Simulated {
+            rules: rules.name().to_owned(),
+            settings: rules.changed(),
+            spinners_cgroup: groups.spinners,
+            sleepers_cgroup: groups.sleepers,
+            tick_jitter_ns: machine.tick_jitter_ns,
+            timer_slack_ns: machine.timer_slack_ns,
+            steal: machine.steal,
+            kernel_work: !machine.threads.is_empty(),
+            reads_itself: *reads_itself,
+            seed: *seed,
+        };
+        SlicesSpec { simulated: Some(Box::new(simulated)), ..spec.clone() }
     }
 
     fn facts(&self) -> Facts {

@@ -414,6 +414,17 @@ fn groups_of_old_kernels() {
     }
 }
 
+/// Check that the settings that were changed are known, with their values.
+#[test]
+fn changed_settings() {
+    assert_eq!(rules("7.2", &[("HRTICK", "on")]).changed(), []);
+    let rules = rules("7.2", &[("sched_base_slice_ns", "700000"), ("hrtick", "off")]);
+    let changed = rules.changed().into_iter();
+    let changed: Vec<String> =
+        changed.map(|one| format!("{}={}", one.name, one.value)).collect();
+    assert_eq!(changed, ["HRTICK=off", "base_slice_ns=700000"]);
+}
+
 /// Check that invalid loads, rules and settings are errors that name what there is.
 #[test]
 fn nonsense_is_refused() {

@@ -109,6 +109,7 @@ impl LoadArgs {
             turns: self.turns.unwrap_or(turns),
             sample_ns: self.sample.or(second),
             phases: None,
+            simulated: None,
         }
     }
 }

@@ -225,6 +225,7 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Spec, String), Er
         turns: 1,
         sample_ns,
         phases: choice.phases,
+        simulated: None,
     });
     Ok((task, words))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::tuple::tuple_form;
-use crate::{Phases, Source, WakersSeries};
+use crate::{Phases, Simulated, Source, WakersSeries};
 
 /// The parameters of `slices`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct SlicesSpec {
     /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
+    /// If it was simulated: with what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Box<Simulated>>,
 }
 
 impl SlicesSpec {
@@ -322,6 +325,7 @@ mod tests {
             turns: 3,
             sample_ns: None,
             phases: None,
+            simulated: None,
         }
     }
 

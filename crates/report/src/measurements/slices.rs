@@ -3,6 +3,7 @@
 
 pub(crate) mod classic;
 pub(crate) mod placements;
+mod simulated;
 mod widths;
 
 use facts::Facts;
@@ -53,6 +54,7 @@ pub(crate) fn slices(
         Document::section(title, wakers::table(woken))
     });
     Document::from(title(spec, summary))
+        .add(spec.simulated.as_deref().map(|inputs| simulated::sentence(facts, inputs)))
         .add(scheduler::sentence(facts))
         .add(variant_table(summary).legend(LEGEND))
         .lines(summary.steps.iter().map(|step| difference(step, found)))

@@ -225,6 +225,7 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
         turns: 3,
         sample_ns: None,
         phases: None,
+        simulated: None,
     }
 }
 

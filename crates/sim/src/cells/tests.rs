@@ -31,6 +31,7 @@ fn spec(cpus: u32) -> SlicesSpec {
             every_ns: Nanos::from_millis(20),
             step_ns: Phases::STEP,
         }),
+        simulated: None,
     }
 }
 
@@ -107,7 +108,10 @@ fn like_the_guest() {
     let found = SimulatedCell::of(&usual(), &[]).unwrap();
     assert_eq!((found.rules, &found.remarks[..]), ("6.12", &[][..]));
     let Body::Slices { spec: own, series } = &found.recordings[0].body else { panic!() };
-    assert_eq!((own, series.tasks.len(), series.turns.len()), (&spec(1), 5, 2));
+    let inputs = own.simulated.as_ref().unwrap();
+    assert_eq!((&*inputs.rules, inputs.kernel_work, inputs.seed), ("6.12", true, 0));
+    let load = SlicesSpec { simulated: None, ..own.clone() };
+    assert_eq!((load, series.tasks.len(), series.turns.len()), (spec(1), 5, 2));
     assert_eq!(series.switches, None);
     assert_eq!(SimulatedCell::of(&usual(), &[]).unwrap(), found);
     let others = [

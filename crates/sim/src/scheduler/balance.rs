@@ -97,14 +97,7 @@ impl<O: Observer> Engine<O> {
             return;
         }
         if !self.balances_by_load {
-            let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
-            let balancing = &mut self.cpus[cpu].balancing;
-            balancing.unbalanced_ticks += 1;
-            if balancing.unbalanced_ticks >= BALANCE_TICKS * cpus {
-                balancing.unbalanced_ticks = 0;
-                self.pull_one(cpu, now);
-            }
-            return;
+            return self.balance_by_numbers(cpu, now);
         }
         self.balance_if_due(cpu, Does::Runs, now);
         let is_idle = |other: &usize| self.cpus[*other].len() == 0;
@@ -120,6 +113,17 @@ impl<O: Observer> Engine<O> {
             _ if self.cpus.len() == 1 => false,
             true => self.attempt(cpu, Does::BecomesIdle, now) == Ending::Moved,
             false => self.pull_one(cpu, now),
+        }
+    }
+
+    /// At a tick: takes one task, after a number of ticks without.
+    fn balance_by_numbers(&mut self, cpu: usize, now: u64) {
+        let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
+        let balancing = &mut self.cpus[cpu].balancing;
+        balancing.unbalanced_ticks += 1;
+        if balancing.unbalanced_ticks >= BALANCE_TICKS * cpus {
+            balancing.unbalanced_ticks = 0;
+            self.pull_one(cpu, now);
         }
     }
 
@@ -143,12 +147,15 @@ impl<O: Observer> Engine<O> {
     fn balance_if_due(&mut self, cpu: usize, does: Does, now: u64) {
         let hz = u64::from(self.machine.hz.get());
         let cpus = self.cpus.len() as u64;
-        let (tick, factor) =
-            (now / self.period, if does == Does::Runs { BUSY_FACTOR } else { 1 });
+        let tick = now / self.period;
         let balancing = &mut self.cpus[cpu].balancing;
         balancing.interval_ms = balancing.interval_ms.max(cpus);
-        let ticks = (balancing.interval_ms * factor * hz).div_ceil(1000);
-        let ticks = ticks - u64::from(does == Does::Runs);
+        let in_ticks = |ms: u64| (ms * hz).div_ceil(1000);
+        // One less, so that CPUs do not balance at the same time (`get_sd_balance_interval`).
+        let ticks = match does {
+            Does::Runs => in_ticks(balancing.interval_ms * BUSY_FACTOR) - 1,
+            Does::Idles | Does::BecomesIdle => in_ticks(balancing.interval_ms),
+        };
         if tick < balancing.last + ticks.clamp(1, (hz * cpus / 10).max(1)) {
             return;
         }

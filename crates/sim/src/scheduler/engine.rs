@@ -69,14 +69,16 @@ impl<O: Observer> Engine<O> {
         let period = machine.hz.period().get();
         let fair = rules.fair(machine.cpus, period);
         let weights: Vec<u64> = machine.group_weights().collect();
-        let cpu = CpuState::new(fair, &weights, machine.cpus > 1);
+        let balances_by_load = rules.balances_by_load();
+        let averages = balances_by_load && machine.cpus > 1;
+        let cpu = CpuState::new(fair, &weights, averages);
         let shares = |weight| Shares { weight, load: 0 };
         let mut engine = Self {
             granularity: fair.granularity(),
             is_lazy: rules.is_lazy(),
             has_slice_timer: rules.has_slice_timer(),
             keeps_clock: rules.keeps_clock(),
-            balances_by_load: rules.balances_by_load(),
+            balances_by_load,
             machine: machine.clone(),
             period,
             cpus: vec![cpu; machine.cpus as usize],

@@ -2,6 +2,7 @@
 
 use units::{Cpu, CpuSet, Hz, Nanos};
 
+use crate::scheduler::Steal;
 use crate::scheduler::rules::{Rules, Version};
 use crate::scheduler::weight::NICE_0;
 
@@ -76,15 +77,6 @@ impl KernelThread {
         });
         threads
     }
-}
-
-/// Time that a hypervisor takes, at regular intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Steal {
-    /// The interval.
-    pub every_ns: Nanos,
-    /// The time that is taken at each.
-    pub ns: Nanos,
 }
 
 /// The time of the kernel's own work, from one point to the next.

@@ -5,6 +5,8 @@
 //! 2.6.29 and 2.6.32.2; `kernel/sched/fair.c` and `features.h` of Debian's 5.10.262, 6.1.192, 6.12.117 and
 //! 7.2.13, and of 6.6 and 6.18.14.
 
+use recording::StepSetting;
+
 use crate::scheduler::cfs::{Cfs, NextBuddy};
 use crate::scheduler::eevdf::{DelayedLag, Eevdf, LagLimit, Protection};
 use crate::scheduler::fair::Fair;
@@ -154,6 +156,22 @@ impl Rules {
     /// The features that are on.
     pub fn enabled_features(&self) -> Vec<&'static str> {
         self.features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect()
+    }
+
+    /// The settings that were changed.
+    pub fn changed(&self) -> Vec<StepSetting> {
+        let setting =
+            |name: &str, value: String| StepSetting { name: name.to_owned(), value };
+        let usual = self.version.features().iter();
+        let features =
+            self.features.iter().zip(usual).filter(|(own, usual)| own != usual);
+        let features = features.map(|((name, on), _)| {
+            setting(name, if *on { "on" } else { "off" }.to_owned())
+        });
+        let tunables = self.tunables.iter().filter(|tunable| tunable.is_set);
+        features
+            .chain(tunables.map(|tunable| setting(tunable.name, tunable.ns.to_string())))
+            .collect()
     }
 
     fn has(&self, name: &str) -> bool {

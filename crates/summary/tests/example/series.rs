@@ -83,6 +83,7 @@ pub(crate) fn slices(
         turns: 1,
         sample_ns: None,
         phases: None,
+        simulated: None,
     };
     let task = |(pid, name, role): (u32, &str, Role)| SlicesTask {
         pid,
