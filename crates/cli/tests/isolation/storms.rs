@@ -61,15 +61,21 @@ struct Case {
 /// Every command that changes settings, as far as this machine supports it.
 fn cases(place: &Path, cpu: &str) -> Vec<Case> {
     let own = std::env::current_exe().unwrap().display().to_string();
+    let library = library(place).map(|library| library.display().to_string());
+    // Paths may have spaces, and are filled in after the split.
+    let words = |args: String| {
+        let filled = |word: &str| {
+            let word = word.replace("OWN", &own);
+            word.replace("LIBRARY", library.as_deref().unwrap_or_default())
+        };
+        args.split(' ').map(filled).collect()
+    };
     let sleeps = format!(
-        "run -q -c {cpu} --irqs --workqueues -- {own} --ignored --exact storms::sleeps"
+        "run -q -c {cpu} --irqs --workqueues -- OWN --ignored --exact storms::sleeps"
     );
-    let library = library(place).map(|library| {
-        format!(
-            "jitter -q -a {cpu} -d 100s -l 2 --irqs --workqueues --workload exec:{}",
-            library.display()
-        )
-    });
+    let with_library = format!(
+        "jitter -q -a {cpu} -d 100s -l 2 --irqs --workqueues --workload exec:LIBRARY"
+    );
     let short = format!("-n 1000 --pause 0 -- noise -c {cpu} -d 20ms");
     let cases = [
         (Result::Recording, format!("noise -q --unthrottled --fifo 50 -c {cpu} -d 100")),
@@ -106,8 +112,8 @@ fn cases(place: &Path, cpu: &str) -> Vec<Case> {
         (Result::Runs, format!("repeat -n 1000 --pause 0 -- {sleeps}")),
         (Result::Comparison, format!("try vm.stat_interval=7 {short}")),
     ];
-    let cases = cases.into_iter().chain(library.map(|args| (Result::Recording, args)));
-    let words = |args: String| args.split(' ').map(str::to_owned).collect();
+    let with_library = library.as_ref().map(|_| (Result::Recording, with_library));
+    let cases = cases.into_iter().chain(with_library);
     cases.map(|(result, args)| Case { result, args: words(args), changed: 0 }).collect()
 }
 
