@@ -298,6 +298,20 @@ mod tests {
         }
     }
 
+    /// Check a task that runs for 50 ms and sleeps for 50 ms: after it ran, a machine with 6.18 has a load and a
+    /// utilization of 744 to 753 (`/proc/PID/sched`), and the sum of the series is 765 of 1024.
+    #[test]
+    fn half_of_the_time() {
+        let mut average = LoadAverage::default();
+        for turn in 0..40 {
+            average.update((100 * turn + 50) * MS, Since::RAN, 1024);
+            let Averages { load, utilization, .. } = average.averages;
+            assert!(turn < 5 || (750..=770).contains(&load), "{turn}: {load}");
+            assert!(load.abs_diff(utilization) <= 1, "{turn}: {load}, {utilization}");
+            average.update((100 * turn + 100) * MS, Since::SLEPT, 1024);
+        }
+    }
+
     /// Check the first two milliseconds by hand. 1,000,000 ns are 976 units of 1024 ns, and the first period has
     /// not ended. 977 more end it: the 976 decay to 955, the 48 that it lacked to 46, and 929 are new, so that
     /// the sum is 1930 of at most 46,718 + 929.
