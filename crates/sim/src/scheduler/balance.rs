@@ -162,17 +162,13 @@ impl<O: Observer> Engine<O> {
         balancing.last = tick;
         let ending = self.attempt(cpu, does, now);
         let balancing = &mut self.cpus[cpu].balancing;
-        match ending {
-            Ending::Failed => balancing.failed += 1,
-            Ending::Balanced | Ending::Pinned | Ending::Moved => balancing.failed = 0,
-        }
-        let most = if ending == Ending::Pinned { PINNED_INTERVAL } else { 2 * cpus };
-        balancing.interval_ms = match ending {
-            Ending::Failed | Ending::Moved => cpus,
-            Ending::Balanced | Ending::Pinned if balancing.interval_ms < most => {
-                2 * balancing.interval_ms
-            }
-            Ending::Balanced | Ending::Pinned => balancing.interval_ms,
+        let Balancing { failed, interval_ms, .. } = *balancing;
+        let longer = |most| interval_ms * if interval_ms < most { 2 } else { 1 };
+        (balancing.failed, balancing.interval_ms) = match ending {
+            Ending::Failed => (failed + 1, cpus),
+            Ending::Moved => (0, cpus),
+            Ending::Balanced => (0, longer(2 * cpus)),
+            Ending::Pinned => (0, longer(PINNED_INTERVAL)),
         };
         if ending == Ending::Moved && does == Does::Idles {
             let timer = Timer { from: now, by: now, action: Action::Reschedule };

@@ -6,7 +6,6 @@ use crate::scheduler::cfs::Cfs;
 use crate::scheduler::eevdf::Eevdf;
 use crate::scheduler::load::Since;
 use crate::scheduler::queue::{Asleep, Entity, Key, Queue};
-use crate::scheduler::weight;
 
 /// How an entity comes to a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,13 +124,6 @@ impl Fair {
         match is_current {
             true => queue.current = Some(entity),
             false => queue.push(entity),
-        }
-    }
-
-    /// An entity in no queue gets another weight.
-    pub(crate) fn reweight_asleep(&self, entity: &mut Entity, weight: u64) {
-        if let Self::Eevdf(_) = self {
-            entity.lag = weight::rescaled(entity.lag, entity.weight, weight);
         }
     }
 

@@ -18,39 +18,13 @@ const SUM_MAX: u64 = 47_742;
 const HALF: u64 = 32;
 
 /// What is left after so many periods, in units of 2^-32 (`runnable_avg_yN_inv`).
+#[allow(clippy::unreadable_literal, reason = "as the kernel writes them")]
 const LEFT: [u64; 32] = [
-    0xffff_ffff,
-    0xfa83_b2da,
-    0xf525_7d14,
-    0xefe4_b99a,
-    0xeac0_c6e6,
-    0xe5b9_06e6,
-    0xe0cc_deeb,
-    0xdbfb_b796,
-    0xd744_fcc9,
-    0xd2a8_1d91,
-    0xce24_8c14,
-    0xc9b9_bd85,
-    0xc567_2a10,
-    0xc12c_4cc9,
-    0xbd08_a39e,
-    0xb8fb_af46,
-    0xb504_f333,
-    0xb123_f581,
-    0xad58_3ee9,
-    0xa9a1_5ab4,
-    0xa5fe_d6a9,
-    0xa270_4302,
-    0x9ef5_325f,
-    0x9b8d_39b9,
-    0x9837_f050,
-    0x94f4_efa8,
-    0x91c3_d373,
-    0x8ea4_398a,
-    0x8b95_c1e3,
-    0x8898_0e80,
-    0x85aa_c367,
-    0x82cd_8698,
+    0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb,
+    0xdbfbb796, 0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9,
+    0xbd08a39e, 0xb8fbaf46, 0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9,
+    0xa2704302, 0x9ef5325f, 0x9b8d39b9, 0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a,
+    0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 ];
 
 /// A sum after so many periods (`decay_load`).
@@ -230,18 +204,14 @@ impl Queue {
 
     /// The weight of one of its entities changes, which is not among them now (`reweight_entity`).
     pub(crate) fn reweight_load(&mut self, entity: &mut Entity, weight: u64) {
-        let before = entity.load_only();
+        let (load, sum) = (entity.average.averages.load, entity.weighted_sums().load);
         entity.weight = weight;
         let Some(own) = &mut self.average else { return };
-        let sum = entity.average.sums.load;
-        entity.average.averages.load = weight * sum / entity.average.divider();
-        let after = entity.load_only();
-        for (own, before, after) in [
-            (&mut own.averages.load, before.0, after.0),
-            (&mut own.sums.load, before.1, after.1),
-        ] {
-            *own = own.saturating_sub(before) + after;
-        }
+        let average = &mut entity.average;
+        average.averages.load = weight * average.sums.load / average.divider();
+        own.averages.load =
+            own.averages.load.saturating_sub(load) + average.averages.load;
+        own.sums.load = own.sums.load.saturating_sub(sum) + entity.weighted_sums().load;
     }
 
     /// The averages of a new entity (`init_entity_runnable_average`, `post_init_entity_util_avg`): its whole
@@ -260,11 +230,6 @@ impl Queue {
 }
 
 impl Entity {
-    /// Its load, and its sum as a part of its queue's.
-    fn load_only(&self) -> (u64, u64) {
-        (self.average.averages.load, self.weighted_sums().load)
-    }
-
     /// Its sums as parts of its queue's.
     fn weighted_sums(&self) -> Averages {
         let sums = self.average.sums;

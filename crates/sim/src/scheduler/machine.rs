@@ -4,6 +4,7 @@ use units::{Cpu, CpuSet, Hz, Nanos};
 
 use crate::scheduler::Steal;
 use crate::scheduler::rules::{Rules, Version};
+use crate::scheduler::shares::LEAST;
 use crate::scheduler::weight::NICE_0;
 
 /// A machine.
@@ -215,9 +216,9 @@ impl Machine {
 
     /// The weight of each group on one of its CPUs, where a task of nice 0 has 1024.
     pub(crate) fn group_weights(&self) -> impl Iterator<Item = u64> {
-        // `cpu_weight_write_u64`, `MIN_SHARES`.
+        // `cpu_weight_write_u64`.
         let shares = |weight: u64| (weight * NICE_0 + 50) / 100;
-        self.groups.iter().map(move |weight| shares((*weight).into()).max(2))
+        self.groups.iter().map(move |weight| shares((*weight).into()).max(LEAST))
     }
 
     /// All of its CPUs.

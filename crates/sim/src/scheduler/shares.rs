@@ -6,18 +6,17 @@
 
 use crate::scheduler::engine::Engine;
 use crate::scheduler::observer::Observer;
-use crate::scheduler::tree::GroupLoad;
 use crate::scheduler::weight::NICE_0;
 
 /// The least weight of a group on a CPU (`MIN_SHARES`).
-const LEAST: u64 = 2;
+pub(crate) const LEAST: u64 = 2;
 /// 2.6: smaller changes are not made (`sysctl_sched_shares_thresh`).
 const THRESHOLD: u64 = 4;
 
 /// A group, on all CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shares {
-    /// Its weight.
+    /// Its weight, at least [`LEAST`].
     pub(crate) weight: u64,
     /// Its load (`tg->load_avg`).
     pub(crate) load: u64,
@@ -30,33 +29,24 @@ impl<O: Observer> Engine<O> {
             return;
         }
         for group in 0..self.groups.len() {
-            let all = &mut self.groups[group].load;
-            let own = self.cpus[cpu].fair.group_load(group, all, now);
-            let [before, _] = self.cpus[cpu].fair.group_weights(group);
-            let weight = match self.balances_by_load {
-                true => by_load(self.groups[group], own),
-                false => self.by_weight(group, own.weight),
+            let Shares { weight: whole, load } = &mut self.groups[group];
+            let whole = *whole;
+            let ([own, all], threshold) = match self.balances_by_load {
+                true => (self.cpus[cpu].fair.group_load(group, load, now), 0),
+                false => (self.weights_of(group, cpu), THRESHOLD),
             };
-            let least = if self.balances_by_load { 0 } else { THRESHOLD };
-            if own.weight > 0 && weight.abs_diff(before) > least {
-                self.cpus[cpu].fair.reweight(group, weight, now);
-            }
+            let weight = (whole * own / all.max(1)).clamp(LEAST, whole);
+            self.cpus[cpu].fair.reweight(group, weight, threshold, now);
         }
     }
 
-    /// By the weights of what is runnable on each CPU, or is taken to be if nothing is.
-    fn by_weight(&self, group: usize, own: u64) -> u64 {
-        let weight = |weight: u64| if weight > 0 { weight } else { NICE_0 };
-        let of = |cpu: usize| weight(self.cpus[cpu].fair.group_weights(group)[1]);
-        let all: u64 = (0..self.cpus.len()).map(of).sum();
-        let whole = self.groups[group].weight;
-        (whole * weight(own) / (all + 1)).clamp(LEAST, whole.max(LEAST))
+    /// 2.6: the weight of what is runnable on a CPU, or is taken to be if nothing is, and that on all CPUs.
+    fn weights_of(&self, group: usize, cpu: usize) -> [u64; 2] {
+        let weight = |cpu: usize| match self.cpus[cpu].fair.weight_of(group) {
+            0 => NICE_0,
+            weight => weight,
+        };
+        let all: u64 = (0..self.cpus.len()).map(weight).sum();
+        [weight(cpu), all + 1]
     }
-}
-
-fn by_load(group: Shares, own: GroupLoad) -> u64 {
-    let load = own.weight.max(own.load);
-    let all = group.load.saturating_sub(own.contributed) + load;
-    let whole = group.weight;
-    (whole * load / all.max(1)).clamp(LEAST, whole.max(LEAST))
 }

@@ -28,17 +28,6 @@ struct Group {
     contributed: u64,
 }
 
-/// The load of a group on a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GroupLoad {
-    /// The weight of its runnable tasks.
-    pub(crate) weight: u64,
-    /// Its average.
-    pub(crate) load: u64,
-    /// What is counted of it in the load on all CPUs.
-    pub(crate) contributed: u64,
-}
-
 /// The number of a group's entity, in the place of a task.
 fn number(group: usize) -> usize {
     usize::MAX - group
@@ -381,29 +370,27 @@ impl Tree {
         own * above / (group.map_or(0, |average| average.averages.load) + 1)
     }
 
-    /// The weight of a group's runnable tasks here, and its load; the latter is updated in that of all CPUs
-    /// (`update_tg_load_avg`).
+    /// The weight of a group's runnable tasks.
+    pub(crate) fn weight_of(&self, group: usize) -> u64 {
+        self.groups[group].queue.load()
+    }
+
+    /// The load of a group here, and on all CPUs, where it is updated (`calc_group_shares`, `update_tg_load_avg`).
     pub(crate) fn group_load(
         &mut self,
         group: usize,
         all: &mut u64,
         now: u64,
-    ) -> GroupLoad {
+    ) -> [u64; 2] {
         let Group { queue, contributed, .. } = &mut self.groups[group];
         queue.update_load(now);
-        let load = queue.average.map_or(0, |average| average.averages.load);
-        if load.abs_diff(*contributed) > *contributed / 64 {
-            *all = *all - *contributed + load;
-            *contributed = load;
+        let average = queue.average.map_or(0, |average| average.averages.load);
+        if average.abs_diff(*contributed) > *contributed / 64 {
+            *all = *all - *contributed + average;
+            *contributed = average;
         }
-        GroupLoad { weight: queue.load(), load, contributed: *contributed }
-    }
-
-    /// The weight of a group's entity, and that of its runnable tasks.
-    pub(crate) fn group_weights(&self, group: usize) -> [u64; 2] {
-        let Group { queue, entity, .. } = &self.groups[group];
-        let entity = entity.as_deref().or_else(|| self.top.find(number(group)));
-        [entity.map_or(0, |entity| entity.weight), queue.load()]
+        let own = queue.load().max(average);
+        [own, all.saturating_sub(*contributed) + own]
     }
 
     /// A waiting task stays; others come before it when one is to be moved.
@@ -414,17 +401,19 @@ impl Tree {
         }
     }
 
-    /// A group's entity has another weight (`reweight_entity`).
-    pub(crate) fn reweight(&mut self, group: usize, weight: u64, now: u64) {
-        let Self { rules, top, groups } = self;
-        match &mut groups[group].entity {
-            Some(entity) => {
-                rules.reweight_asleep(entity, weight);
-                top.reweight_load(entity, weight);
-            }
-            None => rules.reweight(top, number(group), weight, now),
+    /// The entity of a group with runnable tasks has another weight, if that differs by more than the threshold.
+    pub(crate) fn reweight(
+        &mut self,
+        group: usize,
+        weight: u64,
+        threshold: u64,
+        now: u64,
+    ) {
+        let entity = self.top.find(number(group)).filter(|_| self.weight_of(group) > 0);
+        if entity.is_some_and(|entity| entity.weight.abs_diff(weight) > threshold) {
+            self.rules.reweight(&mut self.top, number(group), weight, now);
+            self.tell_groups();
         }
-        self.tell_groups();
     }
 
     /// The upper queue, for tests that set its state.
