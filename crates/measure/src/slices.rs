@@ -60,6 +60,8 @@ pub(crate) fn run(
 ) -> Result<SlicesSeries, Error> {
     refuse(spec, facts)?;
     let specs = specs(spec);
+    // That of a real-time thread is 0, also for the processes that it forks.
+    let slack = timer_slack();
     let suspended = counter::suspended();
     let began_ns = now();
     let mut series = SlicesSeries {
@@ -77,14 +79,16 @@ pub(crate) fn run(
         if let Some(phases) = &spec.phases {
             phase::wait(phases, number);
         }
-        let workers = Workers::start(&specs)?;
+        // So no process runs on this CPU before all exist: they begin with the same virtual times.
+        let seat = PinnedThread::raise_priority(ABOVE);
+        let workers = Workers::start(&specs, slack)?;
         if number == 0 {
             series.tasks = tasks(&workers, &specs, spec);
         }
         let mut sampler =
             Sampler { workers: &workers, specs: &specs, began_ns, facts, uneven: None };
-        let competes = sampler.run(spec, watch, &mut series.turns)?;
-        doubts.extend(competes.filter(|_| number == 0));
+        sampler.run(spec, watch, &mut series.turns)?;
+        doubts.extend(seat.err().filter(|_| number == 0).map(|why| competes(&why)));
         doubts.extend(sampler.uneven);
     }
     doubts.extend(crate::doubts::of_suspension(
@@ -112,25 +116,17 @@ struct Reading {
 }
 
 impl Sampler<'_> {
-    /// All turns of these processes; and a doubt if the reading thread competes with them.
+    /// All turns of these processes.
     fn run(
         &mut self,
         spec: &SlicesSpec,
         watch: &mut Watch<'_>,
         turns: &mut Vec<SlicesTurn>,
-    ) -> Result<Option<Doubt>, Error> {
+    ) -> Result<(), Error> {
         let _signals = SignalsElsewhere::begin();
-        let seat = PinnedThread::raise_priority(ABOVE);
         wait_for_all(self.workers, self.specs, watch)?;
         turns.extend(self.turns(spec, watch)?);
-        Ok(seat.err().map(|why| {
-            let text = format!(
-                "the reading thread competes with the processes that it reads, and uses \
-                 some of their time: {}",
-                chain(&why)
-            );
-            Doubt::new(Code::Competes, text)
-        }))
+        Ok(())
     }
 
     /// All turns: the current settings and each variant, then the same in reverse, repeatedly.
@@ -230,6 +226,16 @@ impl Sampler<'_> {
             tasks: tasks.map(|(after, before)| after.since(before)).collect(),
         }
     }
+}
+
+/// A doubt: the reading thread has no real-time priority.
+fn competes(why: &isolate::Error) -> Doubt {
+    let text = format!(
+        "the reading thread competes with the processes that it reads, and uses some of \
+         their time: {}",
+        chain(why)
+    );
+    Doubt::new(Code::Competes, text)
 }
 
 /// A doubt if one reading took longer than the other by more than a part of the time between them,

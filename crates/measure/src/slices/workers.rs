@@ -110,18 +110,18 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts them all; none works before all exist and are configured.
+    /// Starts them all, with that timer slack; none works before all exist and are configured.
     ///
     /// # Errors
     /// `Kind::System` if so many cannot be started, with the limits that apply; `Kind::Isolate` if
     /// they may not be scheduled so.
-    pub(crate) fn start(specs: &[WorkerSpec]) -> Result<Self, Error> {
+    pub(crate) fn start(specs: &[WorkerSpec], slack: Nanos) -> Result<Self, Error> {
         let shared = Shared::new(specs.len());
         let shared =
             shared.map_err(|error| Error::system("failed to share memory", error))?;
         let mut workers = Self { shared, pids: Vec::with_capacity(specs.len()) };
         for (place, spec) in specs.iter().enumerate() {
-            let pid = fork(&workers.shared, place, spec)
+            let pid = fork(&workers.shared, place, spec, slack)
                 .map_err(|error| too_many(place, specs.len(), error))?;
             workers.pids.push(pid);
             prepare(pid, spec)?;
@@ -185,7 +185,12 @@ fn prepare(pid: libc::pid_t, spec: &WorkerSpec) -> Result<(), Error> {
 }
 
 /// Forks a process that does that work.
-fn fork(shared: &Shared, place: usize, spec: &WorkerSpec) -> io::Result<libc::pid_t> {
+fn fork(
+    shared: &Shared,
+    place: usize,
+    spec: &WorkerSpec,
+    slack: Nanos,
+) -> io::Result<libc::pid_t> {
     let mut name = [0_u8; NAME];
     for (to, from) in name.iter_mut().take(NAME - 1).zip(spec.name.bytes()) {
         *to = from;
@@ -193,7 +198,7 @@ fn fork(shared: &Shared, place: usize, spec: &WorkerSpec) -> io::Result<libc::pi
     let parent = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
     // SAFETY: the child makes only system calls and accesses only memory that existed before.
     match unsafe { libc::fork() } {
-        0 => live(shared, place, spec.work, &name, parent),
+        0 => live(shared, place, spec.work, slack, &name, parent),
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(pid),
     }
@@ -205,14 +210,17 @@ fn live(
     shared: &Shared,
     place: usize,
     work: Work,
+    slack: Nanos,
     name: &[u8; NAME],
     parent: libc::pid_t,
 ) -> ! {
     block_signals();
+    let slack = libc::c_ulong::try_from(slack.get()).unwrap_or(libc::c_ulong::MAX);
     // SAFETY: numbers, and a name that ends with a zero and outlives the call. On kernels without
     // close_range (before 5.9) files stay open, which is harmless while the parent lives.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::prctl(libc::PR_SET_TIMERSLACK, slack);
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
         // The parent may have ended before the prctl.
@@ -311,6 +319,8 @@ mod tests {
 
     use super::*;
 
+    const SLACK: Nanos = Nanos::from_micros(70);
+
     fn specs(works: &[Work]) -> Vec<WorkerSpec> {
         let facts = facts::Facts::read(&facts::Root::live());
         let cpus = facts.cpus.allowed.get().unwrap().clone();
@@ -332,11 +342,11 @@ mod tests {
         }
     }
 
-    /// Check the names, policy, nice value and work of processes, and that none exists afterwards.
+    /// Check the names, policy, nice value, timer slack and work of processes, and that none exists afterwards.
     #[test]
     fn they_work_and_go() {
         let sleep = Work::Sleep(Nanos::from_micros(100), Nanos::from_micros(10));
-        let workers = Workers::start(&specs(&[Work::Spin, sleep])).unwrap();
+        let workers = Workers::start(&specs(&[Work::Spin, sleep]), SLACK).unwrap();
         wait_for("work", || workers.is_at_work());
         let pids = workers.pids().to_vec();
         for (place, pid) in pids.iter().enumerate() {
@@ -345,6 +355,11 @@ mod tests {
             let words: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();
             // The nice value is the 19th word of stat(5), the policy the 41st.
             assert_eq!((words[17], words[39]), ("1", "3"), "{stat}");
+            let slack = std::fs::read_to_string(format!("/proc/{pid}/timerslack_ns"));
+            match slack {
+                Ok(slack) => assert_eq!(slack.trim(), "70000"),
+                Err(why) => println!("skipped: the timer slack: {why}"),
+            }
             let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
             assert_eq!(open, 0);
         }
@@ -358,7 +373,7 @@ mod tests {
     /// Check that a process killed by another one is noticed.
     #[test]
     fn one_that_is_gone() {
-        let workers = Workers::start(&specs(&[Work::Spin, Work::Spin])).unwrap();
+        let workers = Workers::start(&specs(&[Work::Spin, Work::Spin]), SLACK).unwrap();
         // SAFETY: takes numbers only.
         unsafe { libc::kill(workers.pids()[1], libc::SIGKILL) };
         wait_for("end", || workers.ended() == Some(1));
@@ -368,7 +383,7 @@ mod tests {
     #[test]
     fn they_end_with_their_thread() {
         let start = || {
-            let workers = Workers::start(&specs(&[Work::Spin])).unwrap();
+            let workers = Workers::start(&specs(&[Work::Spin]), SLACK).unwrap();
             let pid = workers.pids()[0];
             // Before it has begun it is tied only to the process, not to the thread.
             wait_for("work", || workers.is_at_work());
