@@ -34,7 +34,7 @@ mod weight;
 
 pub use engine::Engine;
 pub use error::{Error, Kind};
-pub use machine::{Costs, KernelThread, Machine};
+pub use machine::{Costs, KernelThread, Machine, Wakes};
 pub use observer::{Ignore, Observer, Ran, Woken};
 pub use recording::SimulatedSteal as Steal;
 pub use rules::{NAMES, Rules};

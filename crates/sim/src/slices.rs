@@ -5,6 +5,8 @@
 //! spinner reads its own times, as those of the 2009 report did.
 
 use facts::{Facts, TickMode};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use recording::{
     Body, CpuSwitches, Moments, Phases, Placement, Placements, Policy as Class,
     Recording, Role, Simulated, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
@@ -15,7 +17,7 @@ use units::{Cpu, CpuSet, Nanos};
 
 use crate::scheduler::{
     Engine, Error, KernelThread, Kind, Machine, Observer, Policy, Ran, Rules, TaskSpec,
-    Woken, Work,
+    Wakes, Woken, Work,
 };
 
 /// The limits of rounds and samples, and of all of them.
@@ -30,6 +32,8 @@ const TAKEN: &str = "1970-01-01T00:00:00Z";
 /// The IDs of the first task, and of the first kernel thread.
 const FIRST_PID: u32 = 100_000;
 const FIRST_THREAD: u32 = 10;
+/// The ID of the sampler.
+const SAMPLER: u32 = FIRST_PID - 1;
 
 /// What is simulated, beside the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,19 +128,16 @@ impl Simulation {
         }
         let mut machine = self.machine.clone();
         machine.groups = self.groups.weights();
-        if let Some(phases) = &spec.phases {
-            let period = machine.hz.period().get().max(1);
-            let since = phases.step_ns.saturating_mul(phase.into()).get() % period;
-            let phase = machine.tick_phase_ns.get() + period - since;
-            machine.tick_phase_ns = Nanos::from_nanos(phase % period);
-        }
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
-        let mut engine = Engine::new(&rules, &machine, self.load(spec), seed, log)?;
+        machine.tick_phase_ns = self.tick_phase(spec, phase, seed);
+        let load = self.load(spec, offset);
+        let mut engine = Engine::new(&rules, &machine, load, seed, log)?;
         // As `measure` waits until all have run, at a real-time priority. This decides for long how
         // far the tasks are apart.
-        while !engine.have_run(tasks(spec).len()) {
+        let all = tasks(spec).len();
+        while !engine.have_run(all) {
             engine.run_until(engine.now() + LOOK);
-            engine.preempt(0, Nanos::ZERO);
+            engine.run_until_works(self.sampler(all), Nanos::ZERO);
         }
         let granularity = engine.granularity();
         let began = engine.now();
@@ -150,6 +151,19 @@ impl Simulation {
         Ok((log, samples))
     }
 
+    /// The first tick after all tasks of a phase have been forked, which takes up to one fork longer.
+    fn tick_phase(&self, spec: &SlicesSpec, phase: u32, seed: u64) -> Nanos {
+        let machine = &self.machine;
+        let period = machine.hz.period().get().max(1);
+        let step = spec.phases.as_ref().map_or(Nanos::ZERO, |phases| phases.step_ns);
+        let fork = machine.costs.fork_ns;
+        let forks = fork.saturating_mul(tasks(spec).len() as u64).get()
+            + SplitMix64::seed_from_u64(seed).next_u64() % fork.get().max(1);
+        let since = step.saturating_mul(phase.into()).get() + forks;
+        let next = machine.tick_phase_ns.get() + period - since % period;
+        Nanos::from_nanos(next % period)
+    }
+
     /// The samples of a round, which begins at `offset` of the recording.
     fn samples(
         &self,
@@ -160,7 +174,7 @@ impl Simulation {
         let length = spec.turn_ns();
         let sample_ns = spec.sample_ns.unwrap_or(length);
         let began = engine.now();
-        let mut before = self.reading(spec, engine);
+        let mut before = self.reading(spec, engine, began);
         let mut samples = Vec::new();
         for number in 1..=length.get().div_ceil(sample_ns.get()) {
             let begin = before.iter().map(|(at, _)| *at).max().unwrap_or(began);
@@ -169,32 +183,32 @@ impl Simulation {
                 true => begin + sample_ns,
                 false => began + sample_ns.saturating_mul(number).min(length),
             };
-            engine.run_until(end);
-            let after = self.reading(spec, engine);
+            let after = self.reading(spec, engine, end);
             samples.push(sample(&before, &after, offset + begin.saturating_sub(began)));
             before = after;
         }
         samples
     }
 
-    /// When each task was read, and its times.
+    /// Runs until then; when each task was read, and its times.
     fn reading(
         &self,
         spec: &SlicesSpec,
         engine: &mut Engine<Log>,
+        at: Nanos,
     ) -> Vec<(Nanos, TaskTime)> {
         let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
         let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));
         let mut read = Vec::new();
+        engine.run_until(at);
         if self.reads_itself {
             read = engine.read_by_themselves(spinners);
-        }
-        let now = engine.now();
-        if !self.reads_itself {
-            let one = self.machine.costs.reading_ns;
-            engine.preempt(0, one.saturating_mul(all as u64));
+        } else {
+            let work = self.machine.costs.reading_ns.saturating_mul(all as u64);
+            engine.run_until_works(self.sampler(all), work);
             self.wake_threads(engine, all);
         }
+        let now = engine.now();
         let others = engine.times().into_iter().take(all).skip(read.len());
         read.extend(others.map(|time| (now, time)));
         read
@@ -202,14 +216,20 @@ impl Simulation {
 
     /// Wakes up the kernel threads that have work after a reading, which are behind the tasks.
     fn wake_threads(&self, engine: &mut Engine<Log>, tasks: usize) {
-        let threads = self.machine.threads.iter().zip(tasks..);
-        for (_, place) in threads.filter(|(thread, _)| thread.sleep_ns.is_none()) {
-            engine.wake_at_tick(place);
+        for (thread, place) in self.machine.threads.iter().zip(tasks..) {
+            if let Wakes::AfterReading(ticks) = thread.wakes {
+                ticks.iter().for_each(|tick| engine.wake_at_tick(place, *tick));
+            }
         }
     }
 
-    /// What the tasks do.
-    fn load(&self, spec: &SlicesSpec) -> Vec<TaskSpec> {
+    /// The place of the sampler, which is behind the tasks and the kernel threads.
+    fn sampler(&self, tasks: usize) -> usize {
+        tasks + self.machine.threads.len()
+    }
+
+    /// What the tasks do in a round that begins then.
+    fn load(&self, spec: &SlicesSpec, begin: Nanos) -> Vec<TaskSpec> {
         let machine = &self.machine;
         let policy = match spec.policy {
             Class::Other => Policy::Other(spec.nice),
@@ -228,14 +248,25 @@ impl Simulation {
         let spinners = (0..spec.spinners).map(|number| (spin, number, groups[0]));
         let sleepers = (0..spec.sleepers).map(|number| (sleep, number, groups[1]));
         let thread = |thread: &KernelThread| TaskSpec {
-            work: Work::Timeout { sleep_ns: thread.sleep_ns, work_ns: thread.work_ns },
+            work: Work::Timeout {
+                sleep_ns: thread.wakes.sleep_at(begin),
+                work_ns: thread.work_ns,
+            },
             policy: Policy::Other(0),
             cpus: machine.all_cpus(),
             slice_ns: None,
             group: None,
         };
         let threads = machine.threads.iter().map(thread);
-        spinners.chain(sleepers).map(task).chain(threads).collect()
+        let sampler = TaskSpec {
+            work: Work::Timeout { sleep_ns: None, work_ns: Nanos::ZERO },
+            policy: Policy::Fifo(1),
+            cpus: CpuSet::from(Cpu::new(0)),
+            slice_ns: None,
+            group: None,
+        };
+        let tasks = spinners.chain(sleepers).map(task);
+        tasks.chain(threads).chain([sampler]).collect()
     }
 
     /// The load, with what is simulated beside it.
@@ -384,7 +415,9 @@ impl Log {
         let threads = self.threads.iter().zip(FIRST_THREAD..);
         let threads =
             threads.map(|(name, tid)| SwitchedTask { tid, name: (*name).to_owned() });
-        let tasks = std::iter::once(idle).chain(named).chain(threads).collect();
+        let sampler = SwitchedTask { tid: SAMPLER, name: "noisefloor".to_owned() };
+        let tasks = std::iter::once(idle).chain(named).chain(threads).chain([sampler]);
+        let tasks = tasks.collect();
         let source = Source::Simulation;
         (Switches { source, tasks, cpus: self.cpus }, self.placements)
     }

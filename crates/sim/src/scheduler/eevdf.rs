@@ -227,14 +227,19 @@ impl Eevdf {
         Some(entity)
     }
 
-    /// A task that sleeps but is still queued wakes up (`requeue_delayed_entity`).
-    pub(crate) fn requeue(&self, queue: &mut Queue, task: usize, now: u64) -> bool {
+    /// A task that sleeps but is still queued wakes up (`requeue_delayed_entity`); `None`: it is awake.
+    pub(crate) fn requeue(
+        &self,
+        queue: &mut Queue,
+        task: usize,
+        now: u64,
+    ) -> Option<bool> {
+        queue.find(task).filter(|entity| entity.delayed)?;
         let accounts = self.delayed_lag == DelayedLag::NotLess;
         let reschedule = accounts && self.account(queue, now);
-        let Some(entity) = queue.find(task) else { return reschedule };
-        let lag = self.delayed_lag(queue, entity);
+        let lag = self.delayed_lag(queue, queue.find(task)?);
         let average = queue.average();
-        let Some(mut entity) = queue.take(task) else { return reschedule };
+        let mut entity = queue.take(task)?;
         entity.delayed = false;
         let moves = match self.delayed_lag {
             DelayedLag::Current => self.delay_zero && average > entity.vruntime,
@@ -245,7 +250,7 @@ impl Eevdf {
             self.place(queue, &mut entity, Arrival::Woken);
         }
         queue.push(entity);
-        reschedule
+        Some(reschedule)
     }
 
     /// The lag with which a delayed entity wakes up or leaves.

@@ -22,13 +22,12 @@ use crate::scheduler::rules::Rules;
 use crate::scheduler::shares::Shares;
 use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
 use crate::scheduler::timers::{Action, Timer};
-use crate::scheduler::weight::signed;
 use crate::scheduler::{Error, Kind, placement};
 
 /// More are not useful, and slow.
 const CPUS_MAX: u32 = 1024;
-/// Tasks have run for up to that time before they begin their work.
-const START_UP: u64 = 250_000;
+/// The part by which the times differ that new tasks need before their work begins.
+const START_SPREAD: u64 = 20;
 /// The slice of `SCHED_RR` (`RR_TIMESLICE`).
 const ROUND_ROBIN: u64 = 100_000_000;
 
@@ -54,7 +53,8 @@ pub struct Engine<O> {
 }
 
 impl<O: Observer> Engine<O> {
-    /// Tasks that are all started at once, on idle CPUs.
+    /// Tasks that are all started at once, on idle CPUs; those that wait with a timeout are asleep, until
+    /// a random time.
     ///
     /// # Errors
     /// `Kind::Load` if there is no CPU, no tick, or a task that may not use any CPU.
@@ -148,22 +148,25 @@ impl<O: Observer> Engine<O> {
         })
     }
 
-    /// A real-time task runs on a CPU for that time, from now on: it preempts what runs, which is queued
-    /// again. What happens meanwhile is done at its end.
-    pub fn preempt(&mut self, cpu: usize, ns: Nanos) {
-        let now = self.now;
-        let Some(state) = self.cpus.get_mut(cpu) else { return };
-        let (Some(place), true) = (state.current, state.fair.is_running()) else {
+    /// Wakes a task up that waits for that ([`Work::Timeout`]), to work for that long, and runs until it works.
+    /// One that works already goes on for that long. No other task of its CPU may keep it from that.
+    pub fn run_until_works(&mut self, place: usize, work: Nanos) {
+        if self.works(place) {
+            self.tasks[place].until += work.get();
             return;
-        };
-        let involuntary = self.tasks[place].time.involuntary + 1;
-        self.leave_user(cpu, now);
-        let state = &mut self.cpus[cpu];
-        state.fair.account(now);
-        state.fair.put_current();
-        self.now = now + ns.get();
-        self.schedule(cpu, self.now, false);
-        self.tasks[place].time.involuntary = involuntary;
+        }
+        let Some(task) = self.tasks.get_mut(place) else { return };
+        task.spec.work = Work::Timeout { sleep_ns: None, work_ns: work };
+        let cpu = task.cpu;
+        self.set_wakeup(cpu, place, [self.now; 2]);
+        while !self.works(place) && self.step(u64::MAX) {}
+    }
+
+    /// Whether that task runs, in user mode.
+    fn works(&self, place: usize) -> bool {
+        self.tasks.get(place).is_some_and(|task| {
+            !task.returns && self.cpus[task.cpu].current == Some(place)
+        })
     }
 
     /// Runs until each of the first tasks has been in user mode again, and reads its time then: as
@@ -240,16 +243,39 @@ impl<O: Observer> Engine<O> {
         let place = self.tasks.len();
         let cpu = placement::of_new(&self.cpus, &spec.cpus);
         let mut task = Task::new(place, spec, cpu);
+        if let Work::Timeout { sleep_ns, .. } = task.spec.work {
+            task.returns = true;
+            self.tasks.push(task);
+            if let Some(sleep) = sleep_ns {
+                let from = self.random_below(sleep.get());
+                let by = self.tick_from(from);
+                self.set_wakeup(cpu, place, [by, by]);
+            }
+            return;
+        }
+        if task.is_new {
+            task.until = self.start_up();
+        }
         let priority = task.spec.policy.priority();
         let entity = task.entity.take_if(|_| priority.is_none());
         self.tasks.push(task);
         if let Some(priority) = priority {
             self.cpus[cpu].realtime.push(priority, place);
-        } else if let Some(mut entity) = entity {
-            entity.lag = -signed(self.random.next_u64() % START_UP);
+        } else if let Some(entity) = entity {
             self.cpus[cpu].fair.enqueue(entity, Arrival::New, 0);
             self.divide_groups(cpu, 0);
         }
+    }
+
+    /// How long a new task runs before its work begins.
+    fn start_up(&mut self) -> u64 {
+        let longest = self.machine.costs.start_ns.get();
+        longest - self.random_below(longest / START_SPREAD)
+    }
+
+    /// A random number; 0 if there is none below the limit.
+    fn random_below(&mut self, limit: u64) -> u64 {
+        if limit == 0 { 0 } else { self.random.next_u64() % limit }
     }
 
     /// When something happens next on a CPU.
@@ -262,8 +288,8 @@ impl<O: Observer> Engine<O> {
                 Work::Sleep { .. } | Work::Timeout { .. } if task.returns => {
                     cpu.user_since
                 }
-                Work::Sleep { .. } => cpu.user_since.max(task.until),
-                Work::Ask(_) | Work::Timeout { .. } => {
+                Work::Sleep { .. } if !task.is_new => cpu.user_since.max(task.until),
+                Work::Ask(_) | Work::Timeout { .. } | Work::Sleep { .. } => {
                     cpu.user_since.saturating_add(task.until)
                 }
             }
@@ -273,7 +299,7 @@ impl<O: Observer> Engine<O> {
 
     pub(crate) fn set_tick(&mut self, cpu: usize, at: u64) {
         let jitter = self.machine.tick_jitter_ns.get();
-        let late = if jitter == 0 { 0 } else { self.random.next_u64() % (jitter + 1) };
+        let late = if jitter == 0 { 0 } else { self.random_below(jitter + 1) };
         let by = at + late;
         self.cpus[cpu].timers.set(Timer { from: by, by, action: Action::Tick });
     }

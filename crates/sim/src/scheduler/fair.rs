@@ -69,10 +69,15 @@ impl Fair {
         reschedule
     }
 
-    /// One that sleeps but is still queued wakes up; returns whether to reschedule.
-    pub(crate) fn requeue(&self, queue: &mut Queue, task: usize, now: u64) -> bool {
+    /// One that sleeps but is still queued wakes up; returns whether to reschedule. `None`: it is awake.
+    pub(crate) fn requeue(
+        &self,
+        queue: &mut Queue,
+        task: usize,
+        now: u64,
+    ) -> Option<bool> {
         match self {
-            Self::Cfs(_) => false,
+            Self::Cfs(_) => None,
             Self::Eevdf(eevdf) => eevdf.requeue(queue, task, now),
         }
     }

@@ -14,7 +14,7 @@ pub struct Machine {
     pub cpus: u32,
     /// `CONFIG_HZ`.
     pub hz: Hz,
-    /// When the first tick is.
+    /// When the first tick is, after the first task was forked.
     pub tick_phase_ns: Nanos,
     /// A tick's interrupt begins up to that much later than its time, at random.
     pub tick_jitter_ns: Nanos,
@@ -41,44 +41,93 @@ pub struct Machine {
 pub struct KernelThread {
     /// Its name.
     pub name: &'static str,
-    /// The least time that it sleeps; `None`: until the tick after the sampler has read.
-    pub sleep_ns: Option<Nanos>,
+    /// When it wakes up.
+    pub wakes: Wakes,
     /// How long it then works.
     pub work_ns: Nanos,
 }
 
+/// When a kernel thread wakes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wakes {
+    /// After a sleep of at least that long.
+    Every(Nanos),
+    /// The same, where the length depends on the time of the measurement: since when, and how long.
+    Adapting(&'static [(Nanos, Nanos)]),
+    /// At these ticks after the sampler has begun to read, which are counted from 1.
+    AfterReading(&'static [u64]),
+}
+
+impl Wakes {
+    /// The least time that it sleeps at that time of the measurement.
+    pub(crate) fn sleep_at(self, at: Nanos) -> Option<Nanos> {
+        match self {
+            Self::Every(sleep) => Some(sleep),
+            Self::Adapting(lengths) => {
+                let now = lengths.iter().rev().find(|(since, _)| at >= *since);
+                now.map(|(_, sleep)| *sleep)
+            }
+            Self::AfterReading(_) => None,
+        }
+    }
+}
+
 impl KernelThread {
     /// Those of the kernel that a set of rules is from, in a guest that does nothing else: `kcompactd0`
-    /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later. RCU's thread wakes up at the
-    /// tick after a reading, as the files that were closed are freed then.
+    /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later. The files that a reading has
+    /// closed are freed after a grace period, for which RCU's thread wakes up.
     ///
-    /// Source: as of [`Costs::measured`], means. DAMON's intervals grow from 24 ms to 84 ms within the first
-    /// seconds, as it adapts them.
+    /// Source: traces of exact guests (`sched_switch`), means.
     fn measured(version: Version) -> Vec<Self> {
-        let thread = |name, sleep_ms, work_us| Self {
+        let every = |name, sleep_ms, work_us| Self {
             name,
-            sleep_ns: Some(Nanos::from_millis(sleep_ms)),
+            wakes: Wakes::Every(Nanos::from_millis(sleep_ms)),
             work_ns: Nanos::from_micros(work_us),
         };
-        let rcu = Self { sleep_ns: None, ..thread("rcu_preempt", 0, 24) };
-        let mut threads = vec![rcu, thread("kcompactd0", 508, 2)];
+        let after = |name, ticks, work_us| Self {
+            name,
+            wakes: Wakes::AfterReading(ticks),
+            work_ns: Nanos::from_micros(work_us),
+        };
+        let damon = |work_us| Self {
+            name: "kdamond.0",
+            wakes: Wakes::Adapting(&DAMON),
+            work_ns: Nanos::from_micros(work_us),
+        };
+        let mut threads = vec![every("kcompactd0", 508, 2)];
         threads.extend(match version {
-            Version::FirstSleepers
-            | Version::GentleSleepers
-            | Version::Cfs
-            | Version::LastCfs
-            | Version::FirstEevdf
-            | Version::DelayedDequeue => vec![thread("kworker", 320, 2)],
+            Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => vec![
+                every("kworker", 320, 2),
+                after("rcu_sched", &[1, 2], 2),
+                after("ksoftirqd/0", &[3], 5),
+            ],
+            Version::LastCfs => vec![
+                every("kworker", 320, 2),
+                after("rcu_preempt", &[1, 2, 3], 2),
+                after("ksoftirqd/0", &[3], 5),
+            ],
+            Version::FirstEevdf | Version::DelayedDequeue => {
+                vec![every("kworker", 320, 2), after("rcu_preempt", &[1, 2], 2)]
+            }
             Version::ProtectedVruntime => {
-                vec![thread("kworker", 400, 48), thread("kdamond.0", 36, 380)]
+                vec![every("kworker", 400, 48), after("rcu_preempt", &[1], 2), damon(380)]
             }
             Version::SliceTimer => {
-                vec![thread("kworker", 500, 30), thread("kdamond.0", 32, 18)]
+                vec![every("kworker", 500, 30), after("rcu_preempt", &[1], 2), damon(18)]
             }
         });
         threads
     }
 }
+
+/// How DAMON's thread adapts its interval, which is longer than its sleep by a tick.
+const DAMON: [(Nanos, Nanos); 3] = [
+    (Nanos::ZERO, Nanos::from_millis(20)),
+    (Nanos::from_millis(500), Nanos::from_millis(40)),
+    (Nanos::from_millis(3000), Nanos::from_millis(80)),
+];
+/// How long after a tick the first of the tasks is forked.
+const FIRST_FORK: Nanos = Nanos::from_micros(60);
 
 /// The time of the kernel's own work, from one point to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,15 +163,19 @@ pub struct Costs {
     pub call_ns: [Nanos; 2],
     /// How long the sampler takes to read the times of one task.
     pub reading_ns: Nanos,
+    /// How long it takes to fork one.
+    pub fork_ns: Nanos,
+    /// How long a new task runs before its work begins.
+    pub start_ns: Nanos,
 }
 
 impl Costs {
     /// None: what the rules alone do.
-    pub const NONE: Self = Self::of([0; 15]);
+    pub const NONE: Self = Self::of([0; 17]);
 
     /// In the order of the fields; the timer of slices is 7.2's.
-    const fn of(ns: [u64; 15]) -> Self {
-        const fn at(ns: [u64; 15], place: usize) -> Nanos {
+    const fn of(ns: [u64; 17]) -> Self {
+        const fn at(ns: [u64; 17], place: usize) -> Nanos {
             Nanos::from_nanos(ns[place])
         }
         Self {
@@ -141,6 +194,8 @@ impl Costs {
             slice_timer_ns: at(ns, 12),
             call_ns: [at(ns, 13), at(ns, 13)],
             reading_ns: at(ns, 14),
+            fork_ns: at(ns, 15),
+            start_ns: at(ns, 16),
         }
     }
 
@@ -154,22 +209,22 @@ impl Costs {
             Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => {
                 Self::of([
                     387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 482, 767, 0,
-                    400, 52_000,
+                    400, 45_000, 111_000, 51_000,
                 ])
             }
             Version::LastCfs => Self::of([
                 378, 983, 1172, 177, 1355, 59, 240, 1996, 2106, 2424, 514, 870, 0, 400,
-                52_000,
+                46_000, 127_000, 61_000,
             ]),
             Version::FirstEevdf | Version::DelayedDequeue => Self::of([
                 384, 1062, 913, 191, 1701, 335, 606, 2771, 2171, 2812, 514, 1002, 0, 400,
-                55_000,
+                50_000, 150_000, 60_000,
             ]),
             Version::ProtectedVruntime => Self {
                 check_ns: Nanos::from_nanos(1000),
                 ..Self::of([
                     411, 1159, 1280, 212, 2047, 173, 302, 2877, 3013, 3109, 536, 920, 0,
-                    400, 55_000,
+                    400, 52_000, 168_000, 61_000,
                 ])
             },
             Version::SliceTimer => Self {
@@ -177,7 +232,7 @@ impl Costs {
                 slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
                 ..Self::of([
                     433, 1138, 1088, 205, 2092, 256, 352, 3280, 3043, 3273, 590, 949,
-                    1000, 400, 75_000,
+                    1000, 400, 49_500, 162_000, 59_000,
                 ])
             },
         }
@@ -204,10 +259,10 @@ impl Machine {
     }
 
     /// One whose kernel's own work takes the time, and whose kernel threads run, that were measured in
-    /// exact guests with the kernel of these rules. Their sampler reads 1.9 ms after a tick of 4 ms.
+    /// exact guests with the kernel of these rules.
     pub fn measured(rules: &Rules, cpus: u32, hz: Hz) -> Self {
         Self {
-            tick_phase_ns: Nanos::from_nanos(hz.period().get() * 21 / 40),
+            tick_phase_ns: hz.period().saturating_sub(FIRST_FORK),
             threads: KernelThread::measured(rules.version()),
             costs: Costs::measured(rules),
             ..Self::new(cpus, hz)

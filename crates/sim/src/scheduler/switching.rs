@@ -27,8 +27,10 @@ impl<O: Observer> Engine<O> {
                 task.time.passes += ran;
                 task.until = task.until.saturating_sub(ran);
             }
-            Work::Timeout { .. } => task.until = task.until.saturating_sub(ran),
-            Work::Sleep { .. } => {}
+            Work::Sleep { .. } if !task.is_new => {}
+            Work::Timeout { .. } | Work::Sleep { .. } => {
+                task.until = task.until.saturating_sub(ran);
+            }
         }
     }
 
@@ -57,7 +59,10 @@ impl<O: Observer> Engine<O> {
                 task.until = work_ns.get();
                 self.cpus[cpu].user_since = now;
             }
-            Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
+            Work::Sleep { sleep_ns, .. } => {
+                task.is_new = false;
+                self.sleep(cpu, place, sleep_ns.get(), now);
+            }
             Work::Timeout { sleep_ns, .. } => {
                 if let Some(sleep) = sleep_ns {
                     let by = self.tick_from(now + sleep.get());
@@ -91,7 +96,7 @@ impl<O: Observer> Engine<O> {
         self.begin_sleep(cpu, place, now);
     }
 
-    fn set_wakeup(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2]) {
+    pub(crate) fn set_wakeup(&mut self, cpu: usize, place: usize, [from, by]: [u64; 2]) {
         self.cpus[cpu].timers.set(Timer { from, by, action: Action::Wake(place) });
     }
 
@@ -101,16 +106,13 @@ impl<O: Observer> Engine<O> {
         self.schedule(cpu, begin, true);
     }
 
-    /// Wakes a task up at the next tick of its CPU, if it sleeps and has no timer.
-    pub fn wake_at_tick(&mut self, place: usize) {
+    /// Wakes a task up at that tick of its CPU from now on, counted from 1, if it sleeps then.
+    pub fn wake_at_tick(&mut self, place: usize, tick: u64) {
         let Some(task) = self.tasks.get(place) else { return };
-        let (cpu, by) = (task.cpu, self.tick_from(self.now().get()));
-        let state = &self.cpus[cpu];
-        let is_delayed = state.fair.find(place).is_some_and(|entity| entity.delayed);
-        let is_asleep = task.entity.is_some() || is_delayed;
-        if is_asleep && state.timers.find(Action::Wake(place)).is_none() {
-            self.set_wakeup(cpu, place, [by, by]);
-        }
+        let cpu = task.cpu;
+        let after = tick.saturating_sub(1) * self.period;
+        let by = self.tick_from(self.now().get()) + after;
+        self.set_wakeup(cpu, place, [by, by]);
     }
 
     /// The queue's clock is read again, and is what a reschedule uses that was requested before.
@@ -146,7 +148,10 @@ impl<O: Observer> Engine<O> {
             }
             self.check_preemption(target, place, now);
         } else {
-            if self.cpus[target].fair.requeue(place, now) {
+            let Some(reschedule) = self.cpus[target].fair.requeue(place, now) else {
+                return;
+            };
+            if reschedule {
                 self.cpus[target].request(false, self.is_lazy);
             }
             self.check_preemption(target, place, now);

@@ -69,9 +69,11 @@ pub enum Work {
     /// Sleeps at least that long, until a tick, then works for that much time of its own: as kernel
     /// threads do that wait with a timeout.
     Timeout {
-        /// The least time that it sleeps; `None`: until it is woken ([`Engine::wake_at_tick`]).
+        /// The least time that it sleeps; `None`: until it is woken ([`Engine::wake_at_tick`],
+        /// [`Engine::run_until_works`]).
         ///
         /// [`Engine::wake_at_tick`]: crate::scheduler::Engine::wake_at_tick
+        /// [`Engine::run_until_works`]: crate::scheduler::Engine::run_until_works
         sleep_ns: Option<Nanos>,
         /// How long it works.
         work_ns: Nanos,
@@ -88,9 +90,11 @@ pub(crate) struct Task {
     pub(crate) entity: Option<Box<Entity>>,
     /// Real-time: all time that it ran.
     pub(crate) realtime_exec: u64,
-    /// When it will make its next system call, if it runs until then: wall-clock time for a sleeper,
-    /// the remaining time of its own for others. `u64::MAX`: never.
+    /// When it will make its next system call, if it runs until then: wall-clock time for a sleeper
+    /// that has begun its work, the remaining time of its own for others. `u64::MAX`: never.
     pub(crate) until: u64,
+    /// A sleeper that has not begun its work.
+    pub(crate) is_new: bool,
     /// A sleeper that has not returned from its sleep.
     pub(crate) returns: bool,
     /// The times that it was woken while it waited, to find what ended another's slice.
@@ -108,8 +112,10 @@ impl Task {
             Work::Ask(every) => every.get(),
             Work::Sleep { .. } | Work::Timeout { .. } => 0,
         };
+        let is_new = matches!(spec.work, Work::Sleep { .. });
         Self {
             spec,
+            is_new,
             cpu,
             entity: Some(Box::new(entity)),
             realtime_exec: 0,

@@ -176,11 +176,11 @@ impl Tree {
     fn wake_group(&mut self, group: usize, now: u64) -> bool {
         let queued = self.top.find(number(group));
         let is_delayed = queued.is_some_and(|entity| entity.delayed);
-        is_delayed && self.rules.requeue(&mut self.top, number(group), now)
+        is_delayed && self.rules.requeue(&mut self.top, number(group), now) == Some(true)
     }
 
-    /// One that sleeps but is still queued wakes up; returns whether to reschedule.
-    pub(crate) fn requeue(&mut self, task: usize, now: u64) -> bool {
+    /// One that sleeps but is still queued wakes up; returns whether to reschedule. `None`: it is awake.
+    pub(crate) fn requeue(&mut self, task: usize, now: u64) -> Option<bool> {
         let (rules, queue) = self.rules_of(self.group_of(task));
         rules.requeue(queue, task, now)
     }
