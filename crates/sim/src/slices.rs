@@ -130,7 +130,7 @@ impl Simulation {
         machine.groups = self.groups.weights();
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
         machine.tick_phase_ns = self.tick_phase(spec, phase, seed);
-        let load = self.load(spec, offset);
+        let load = self.load(spec, offset + Nanos::from_nanos(spec.turn_ns().get() / 2));
         let mut engine = Engine::new(&rules, &machine, load, seed, log)?;
         // As `measure` waits until all have run, at a real-time priority. This decides for long how
         // far the tasks are apart.
@@ -228,8 +228,8 @@ impl Simulation {
         tasks + self.machine.threads.len()
     }
 
-    /// What the tasks do in a round that begins then.
-    fn load(&self, spec: &SlicesSpec, begin: Nanos) -> Vec<TaskSpec> {
+    /// What the tasks do in a round in whose middle it is that time of the measurement.
+    fn load(&self, spec: &SlicesSpec, middle: Nanos) -> Vec<TaskSpec> {
         let machine = &self.machine;
         let policy = match spec.policy {
             Class::Other => Policy::Other(spec.nice),
@@ -249,7 +249,7 @@ impl Simulation {
         let sleepers = (0..spec.sleepers).map(|number| (sleep, number, groups[1]));
         let thread = |thread: &KernelThread| TaskSpec {
             work: Work::Timeout {
-                sleep_ns: thread.wakes.sleep_at(begin),
+                sleep_ns: thread.wakes.sleep_at(middle),
                 work_ns: thread.work_ns,
             },
             policy: Policy::Other(0),
