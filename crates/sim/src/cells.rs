@@ -14,8 +14,12 @@ mod settings;
 use facts::TickMode;
 use recording::{BackgroundLoad, Body, Cell, Ending, Mode, Recording, SlicesSpec};
 
-use crate::scheduler::{Error, Kind, Machine, Rules};
+use crate::scheduler::{Error, KernelThread, Kind, Machine, Rules};
 use crate::slices::{Groups, Simulation};
+
+/// Boot parameters without which DAMON's thread runs in Debian's kernels since 6.18 (`mm/damon/stat.c`).
+const NO_DAMON: [&str; 3] =
+    ["damon_stat.enabled=0", "damon_stat.enabled=n", "damon_stat.enabled=N"];
 
 /// The simulation of a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +53,7 @@ impl SimulatedCell {
         let (mut rules, other) = kernel::rules(release.map(String::as_str))?;
         settings::apply(&cell.settings, &mut rules)?;
         let name = rules.name();
-        let machine = machine(guest, &rules)?;
+        let machine = machine(guest, &rules, &cell.params)?;
         let simulated = |variation: u64| {
             let simulation = Simulation {
                 machine: machine.clone(),
@@ -83,8 +87,8 @@ fn refused<T>(why: &str) -> Result<T, Error> {
     Err(Error::new(Kind::Load, why))
 }
 
-/// A machine like the guest.
-fn machine(guest: &Recording, rules: &Rules) -> Result<Machine, Error> {
+/// A machine like the guest, which had these boot parameters.
+fn machine(guest: &Recording, rules: &Rules, params: &str) -> Result<Machine, Error> {
     let facts = &guest.facts;
     let Some(hz) = facts.tick.hz.get().copied() else {
         return refused("its CONFIG_HZ is unknown");
@@ -93,17 +97,23 @@ fn machine(guest: &Recording, rules: &Rules) -> Result<Machine, Error> {
         return refused("its number of CPUs is unknown");
     };
     let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    let mut machine = Machine::measured(rules, cpus, hz);
+    if params.split_whitespace().any(|word| NO_DAMON.contains(&word)) {
+        machine.threads.retain(|thread| thread.name != KernelThread::DAMON);
+    }
     Ok(Machine {
         nohz_full: facts.tick.nohz_full.get().cloned().unwrap_or_default(),
         stops_idle_tick: facts.tick.mode.get() != Some(&TickMode::Periodic),
-        ..Machine::measured(rules, cpus, hz)
+        ..machine
     })
 }
 
 /// A remark about boot parameters that have no effect on the simulation.
 fn parameters(params: &str) -> Option<String> {
-    let is_other =
-        |word: &&str| !word.starts_with("nohz=") && !word.starts_with("nohz_full=");
+    let is_other = |word: &&str| {
+        let simulated = ["nohz=", "nohz_full="];
+        !simulated.iter().any(|one| word.starts_with(one)) && !NO_DAMON.contains(word)
+    };
     let others: Vec<&str> = params.split_whitespace().filter(is_other).collect();
     let names = others.join(" ");
     (!others.is_empty()).then(|| format!("boot parameters are not simulated: {names}"))

@@ -572,3 +572,77 @@ proptest! {
         prop_assert!(most - least <= 25_000_000, "{} {}", least, most);
     }
 }
+
+/// A task that waits to be woken.
+fn waits(policy: Policy, work_ns: Nanos) -> TaskSpec {
+    let work = Work::Timeout { sleep_ns: None, work_ns };
+    TaskSpec { policy, ..task(work, 0, 1) }
+}
+
+/// Check that a new sleeper runs before its first sleep, for the time that its start takes.
+#[test]
+fn sleepers_start() {
+    let costs = Costs { start_ns: us(100), ..Costs::NONE };
+    for name in NAMES {
+        let machine = Machine { costs, timer_slack_ns: us(0), ..one_cpu(250) };
+        let tasks = vec![sleeper(ms(1), us(0))];
+        let mut engine =
+            Engine::new(&rules(name, &[]), &machine, tasks, 1, Ignore).unwrap();
+        engine.run_until(ms(10));
+        let time = engine.times()[0];
+        assert!((us(95)..=us(100)).contains(&time.cpu_ns), "{name}: {time:?}");
+        assert_eq!((time.voluntary, time.passes), (10, 9), "{name}");
+    }
+}
+
+/// Check that a real-time task that is woken works at once and for that long, that the others wait then,
+/// that one more call makes it work longer, and that a sleeper whose timer expires meanwhile runs after it.
+#[test]
+fn one_works_above_others() {
+    for name in NAMES {
+        let tasks =
+            [spinners(2), vec![waits(Policy::Fifo(1), us(0)), sleeper(ms(4), us(0))]];
+        let machine = Machine { timer_slack_ns: us(0), ..one_cpu(100) };
+        let mut engine =
+            Engine::new(&rules(name, &[]), &machine, tasks.concat(), 1, Ignore).unwrap();
+        let cpu = |engine: &Engine<Ignore>| {
+            let times = engine.times();
+            let switches: u64 = times[..2].iter().map(|time| time.involuntary).sum();
+            (times[0].cpu_ns + times[1].cpu_ns, times[2].cpu_ns, switches)
+        };
+        engine.run_until(ms(23));
+        let (spun, worked, switches) = cpu(&engine);
+        assert_eq!((spun, worked), (ms(23), ms(0)), "{name}");
+        let passes = engine.times()[3].passes;
+        engine.run_until_works(2, ms(1));
+        engine.run_until_works(2, ms(2));
+        assert_eq!(cpu(&engine), (ms(23), ms(0), switches + 1), "{name}");
+        engine.run_until(ms(26));
+        assert_eq!(cpu(&engine), (ms(23), ms(3), switches + 1), "{name}");
+        assert_eq!(engine.times()[3].passes, passes, "{name}");
+        engine.run_until(ms(50));
+        assert_eq!(cpu(&engine).0, ms(47), "{name}");
+        assert!(engine.times()[3].passes > passes, "{name}");
+    }
+}
+
+/// Check that a thread wakes up at the ticks that were asked for, but not while it is awake.
+#[test]
+fn threads_wake_at_ticks() {
+    for name in NAMES {
+        let tasks = [spinners(1), vec![waits(Policy::Other(0), ms(10))]].concat();
+        let mut engine =
+            Engine::new(&rules(name, &[]), &one_cpu(250), tasks, 1, Ignore).unwrap();
+        engine.run_until(ms(1));
+        for tick in [1, 2, 30] {
+            engine.wake_at_tick(1, tick);
+        }
+        engine.run_until(ms(100));
+        let time = |engine: &Engine<Ignore>| {
+            (engine.times()[1].cpu_ns, engine.times()[1].voluntary)
+        };
+        assert_eq!(time(&engine), (ms(10), 1), "{name}");
+        engine.run_until(ms(200));
+        assert_eq!(time(&engine), (ms(20), 2), "{name}");
+    }
+}

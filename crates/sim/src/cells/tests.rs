@@ -157,9 +157,23 @@ fn periodic_tick() {
     let stops = |mode| {
         let cell = slices(facts(release, "0", 250, mode), 1);
         let guest = measured(&cell).unwrap().0;
-        machine(guest, &Rules::named("6.12").unwrap()).unwrap().stops_idle_tick
+        machine(guest, &Rules::named("6.12").unwrap(), "").unwrap().stops_idle_tick
     };
     assert_eq!(["periodic", "idle", "full"].map(stops), [false, true, true]);
+}
+
+/// Check that DAMON's thread is simulated where its kernel has it, unless a boot parameter disables it.
+#[test]
+fn without_damon() {
+    let cell = slices(facts("6.18.15", "0", 250, "idle"), 1);
+    let has = |rules: &str, params: &str| {
+        let guest = measured(&cell).unwrap().0;
+        let machine = machine(guest, &Rules::named(rules).unwrap(), params).unwrap();
+        machine.threads.iter().any(|thread| thread.name == KernelThread::DAMON)
+    };
+    assert!(has("6.18", "") && has("7.2", "nohz=off") && !has("6.12", ""));
+    assert!(!has("6.18", "nohz=off damon_stat.enabled=0"));
+    assert_eq!(parameters("damon_stat.enabled=0"), None);
 }
 
 /// Check the remarks about another version, boot parameters and tracing, and that a traced cell's switches

@@ -73,6 +73,9 @@ impl Wakes {
 }
 
 impl KernelThread {
+    /// The name of the thread of DAMON.
+    pub const DAMON: &'static str = "kdamond.0";
+
     /// Those of the kernel that a set of rules is from, in a guest that does nothing else: `kcompactd0`
     /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later. The files that a reading has
     /// closed are freed after a grace period, for which RCU's thread wakes up.
@@ -90,7 +93,7 @@ impl KernelThread {
             work_ns: Nanos::from_micros(work_us),
         };
         let damon = |work_us| Self {
-            name: "kdamond.0",
+            name: Self::DAMON,
             wakes: Wakes::Adapting(&DAMON),
             work_ns: Nanos::from_micros(work_us),
         };
