@@ -79,9 +79,9 @@ pub(crate) fn run(
         if let Some(phases) = &spec.phases {
             phase::wait(phases, number);
         }
-        // So no process runs on this CPU before all exist: they begin with the same virtual times.
-        let seat = PinnedThread::raise_priority(ABOVE);
+        let early = shares_cpus(spec).then(|| PinnedThread::raise_priority(ABOVE));
         let workers = Workers::start(&specs, slack)?;
+        let seat = early.unwrap_or_else(|| PinnedThread::raise_priority(ABOVE));
         if number == 0 {
             series.tasks = tasks(&workers, &specs, spec);
         }
@@ -226,6 +226,13 @@ impl Sampler<'_> {
             tasks: tasks.map(|(after, before)| after.since(before)).collect(),
         }
     }
+}
+
+/// Whether this thread can run on the CPUs of the processes only. It then has its priority before it forks
+/// them, so that none runs on its CPU before all exist: they begin with the same virtual times. On another CPU that
+/// is of no use, and a task with a higher priority could keep it from forking them.
+fn shares_cpus(spec: &SlicesSpec) -> bool {
+    isolate::allowed().is_ok_and(|own| own.iter().all(|cpu| spec.cpus.contains(cpu)))
 }
 
 /// A doubt: the reading thread has no real-time priority.
