@@ -646,3 +646,33 @@ fn threads_wake_at_ticks() {
         assert_eq!(time(&engine), (ms(20), 2), "{name}");
     }
 }
+
+/// Check that spinners read their own times in user mode, one after the other: each before its next slice
+/// ends, and so that what they have read is at least what they had before.
+#[test]
+fn spinners_read_themselves() {
+    for (name, cpus) in NAMES.into_iter().flat_map(|name| [(name, 1), (name, 2)]) {
+        let rules = rules(name, &[]);
+        let machine = Machine::measured(&rules, cpus, Hz::new(250));
+        let tasks = vec![task(Work::Spin, 0, cpus); 4];
+        let mut engine = Engine::new(&rules, &machine, tasks, 1, Ignore).unwrap();
+        let mut before = vec![ms(0); 4];
+        for at in [ms(100), ms(500)] {
+            engine.run_until(at);
+            let least: Vec<Nanos> =
+                engine.times().iter().map(|time| time.cpu_ns).collect();
+            let read = engine.read_by_themselves(4);
+            for (task, (when, time)) in read.iter().enumerate() {
+                let what = format!("{name}, {cpus} CPUs, {task}: {when:?}, {time:?}");
+                assert!((at..at + ms(200)).contains(when), "{what}");
+                assert!(time.cpu_ns >= least[task].max(before[task]), "{what}");
+                assert!(time.cpu_ns <= engine.times()[task].cpu_ns, "{what}");
+            }
+            let when = read.iter().map(|(when, _)| when);
+            let differ = when.clone().collect::<std::collections::BTreeSet<_>>().len();
+            assert!(differ >= 4 / cpus as usize, "{name}, {cpus} CPUs: {read:?}");
+            assert_eq!(when.max().copied(), Some(engine.now()), "{name}, {cpus} CPUs");
+            before = read.into_iter().map(|(_, time)| time.cpu_ns).collect();
+        }
+    }
+}

@@ -174,19 +174,19 @@ impl<O: Observer> Engine<O> {
     pub fn read_by_themselves(&mut self, tasks: usize) -> Vec<(Nanos, TaskTime)> {
         let mut read = vec![None; tasks];
         while read.iter().any(Option::is_none) {
-            for cpu in 0..self.cpus.len() {
-                let state = &self.cpus[cpu];
-                let running = state.current.filter(|place| *place < tasks);
-                let Some(place) = running.filter(|_| state.user_since <= self.now) else {
-                    continue;
-                };
-                if read[place].is_none() {
-                    read[place] = Some((self.now(), self.time(place)));
-                }
+            let unread = |cpu: &CpuState| {
+                let place = cpu.current.filter(|place| *place < tasks)?;
+                let at = cpu.user_since.max(self.now);
+                read[place].is_none().then_some((at, place))
+            };
+            let next = self.cpus.iter().filter_map(unread).min();
+            let before = next.map_or(u64::MAX, |(at, _)| at);
+            if self.step(before) {
+                continue;
             }
-            if !self.step(u64::MAX) {
-                break;
-            }
+            let Some((at, place)) = next else { break };
+            self.now = at;
+            read[place] = Some((self.now(), self.time(place)));
         }
         let end = self.now();
         let left =
