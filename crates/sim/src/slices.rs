@@ -134,10 +134,9 @@ impl Simulation {
         let mut engine = Engine::new(&rules, &machine, load, seed, log)?;
         // As `measure` waits until all have run, at a real-time priority. This decides for long how
         // far the tasks are apart.
-        let all = tasks(spec).len();
-        while !engine.have_run(all) {
+        while !engine.have_run(count(spec)) {
             engine.run_until(engine.now() + LOOK);
-            engine.run_until_works(self.sampler(all), Nanos::ZERO);
+            engine.run_until_works(self.sampler(spec), Nanos::ZERO);
         }
         let granularity = engine.granularity();
         let began = engine.now();
@@ -157,7 +156,7 @@ impl Simulation {
         let period = machine.hz.period().get().max(1);
         let step = spec.phases.as_ref().map_or(Nanos::ZERO, |phases| phases.step_ns);
         let fork = machine.costs.fork_ns;
-        let forks = fork.saturating_mul(tasks(spec).len() as u64).get()
+        let forks = fork.saturating_mul(count(spec) as u64).get()
             + SplitMix64::seed_from_u64(seed).next_u64() % fork.get().max(1);
         let since = step.saturating_mul(phase.into()).get() + forks;
         let next = machine.tick_phase_ns.get() + period - since % period;
@@ -197,26 +196,25 @@ impl Simulation {
         engine: &mut Engine<Log>,
         at: Nanos,
     ) -> Vec<(Nanos, TaskTime)> {
-        let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
-        let all = spinners.saturating_add(usize::try_from(spec.sleepers).unwrap_or(0));
         let mut read = Vec::new();
         engine.run_until(at);
         if self.reads_itself {
-            read = engine.read_by_themselves(spinners);
+            read = engine.read_by_themselves(spec.spinners as usize);
         } else {
-            let work = self.machine.costs.reading_ns.saturating_mul(all as u64);
-            engine.run_until_works(self.sampler(all), work);
-            self.wake_threads(engine, all);
+            let each = self.machine.costs.reading_ns;
+            let work = each.saturating_mul(count(spec) as u64);
+            engine.run_until_works(self.sampler(spec), work);
+            self.wake_threads(spec, engine);
         }
         let now = engine.now();
-        let others = engine.times().into_iter().take(all).skip(read.len());
+        let others = engine.times().into_iter().take(count(spec)).skip(read.len());
         read.extend(others.map(|time| (now, time)));
         read
     }
 
     /// Wakes up the kernel threads that have work after a reading, which are behind the tasks.
-    fn wake_threads(&self, engine: &mut Engine<Log>, tasks: usize) {
-        for (thread, place) in self.machine.threads.iter().zip(tasks..) {
+    fn wake_threads(&self, spec: &SlicesSpec, engine: &mut Engine<Log>) {
+        for (thread, place) in self.machine.threads.iter().zip(count(spec)..) {
             if let Wakes::AfterReading(ticks) = thread.wakes {
                 ticks.iter().for_each(|tick| engine.wake_at_tick(place, *tick));
             }
@@ -224,8 +222,8 @@ impl Simulation {
     }
 
     /// The place of the sampler, which is behind the tasks and the kernel threads.
-    fn sampler(&self, tasks: usize) -> usize {
-        tasks + self.machine.threads.len()
+    fn sampler(&self, spec: &SlicesSpec) -> usize {
+        count(spec) + self.machine.threads.len()
     }
 
     /// What the tasks do in a round in whose middle it is that time of the measurement.
@@ -343,6 +341,11 @@ fn sample(
         reading_ns: Nanos::ZERO,
         tasks: pairs().map(time).collect(),
     }
+}
+
+/// The number of tasks that are measured.
+fn count(spec: &SlicesSpec) -> usize {
+    spec.spinners as usize + spec.sleepers as usize
 }
 
 /// The name, the role and the CPU of each task.
