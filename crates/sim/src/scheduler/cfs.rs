@@ -62,11 +62,9 @@ pub(crate) enum NextBuddy {
 impl Cfs {
     /// Accounts the running task (`update_curr`).
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) {
-        let ran = queue.account(now);
-        let Some(current) = queue.current.as_mut().filter(|_| ran > 0) else { return };
-        let ahead = self.rounding.to_virtual(ran, current.weight);
-        current.vruntime += signed(ahead);
-        Self::advance(queue);
+        if queue.account(now, self.rounding) {
+            Self::advance(queue);
+        }
     }
 
     /// Advances the least virtual time (`update_min_vruntime`).
@@ -118,7 +116,7 @@ impl Cfs {
         if self.sleeper_holds_minimum {
             Self::advance(queue);
         }
-        let entity = queue.current.take()?;
+        let entity = queue.take_current()?;
         queue.buddies.clear(entity.task);
         if !self.sleeper_holds_minimum {
             Self::advance(queue);

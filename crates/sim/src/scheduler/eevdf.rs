@@ -66,13 +66,11 @@ const ROUNDING: Rounding = Rounding::Down;
 impl Eevdf {
     /// Accounts the running entity (`update_curr`); returns whether to reschedule.
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) -> bool {
-        let ran = queue.account(now);
-        if ran == 0 {
+        if !queue.account(now, ROUNDING) {
             return false;
         }
         let alone = queue.len() == 1;
         let Some(current) = &mut queue.current else { return false };
-        current.vruntime += signed(ROUNDING.to_virtual(ran, current.weight));
         let renewed = self.renew(current);
         !alone && (renewed || self.lost_protection(queue))
     }
@@ -204,17 +202,15 @@ impl Eevdf {
     /// eligible. The queue is accounted.
     pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         let current = queue.current.as_ref()?;
-        if self.delay_dequeue && !queue.sum().is_eligible(current.vruntime) {
-            let lag = self.lag(queue, current);
-            let mut entity = queue.current.take()?;
+        let stays = self.delay_dequeue && !queue.is_eligible(current.vruntime);
+        let lag = self.lag(queue, current);
+        let mut entity = queue.take_current()?;
+        entity.lag = lag;
+        if stays {
             entity.delayed = true;
-            entity.lag = lag;
             queue.push(entity);
             return None;
         }
-        let lag = self.lag(queue, current);
-        let mut entity = queue.current.take()?;
-        entity.lag = lag;
         Some(entity)
     }
 
@@ -307,12 +303,11 @@ impl Eevdf {
         if self.slice(entity) >= self.slice(current) {
             return false;
         }
-        let sum = queue.sum();
         match self.protection {
             Protection::UntilRenewed => {
-                sum.is_eligible(entity.vruntime)
+                queue.is_eligible(entity.vruntime)
                     && (entity.deadline < current.deadline
-                        || !sum.is_eligible(current.vruntime))
+                        || !queue.is_eligible(current.vruntime))
             }
             Protection::UntilVruntime => true,
         }
@@ -357,17 +352,12 @@ impl Eevdf {
 
     /// The eligible entity with the earliest deadline (`pick_eevdf`).
     fn earliest<'a>(&self, queue: &'a Queue, protects: bool) -> Option<&'a Entity> {
-        if queue.len() == 1 {
-            return queue.entities().next();
-        }
-        // Rounded down, so that it is exact for those that are compared with it.
-        let average = queue.average();
-        let current =
-            queue.current.as_deref().filter(|entity| entity.vruntime <= average);
+        let current = queue.current.as_deref();
+        let current = current.filter(|entity| queue.is_eligible(entity.vruntime));
         if let Some(current) = current.filter(|_| protects && self.is_protected(queue)) {
             return Some(current);
         }
-        let best = queue.first_until(average);
+        let best = queue.first_eligible();
         match (best, current) {
             (Some(best), Some(current)) if current.deadline < best.deadline => {
                 Some(current)

@@ -119,7 +119,7 @@ impl Fair {
             _ => 0,
         };
         let is_current = queue.is_current(task);
-        let entity = if is_current { queue.current.take() } else { queue.take(task) };
+        let entity = if is_current { queue.take_current() } else { queue.take(task) };
         let Some(mut entity) = entity else { return };
         let before = entity.weight;
         queue.reweight_load(&mut entity, weight);
@@ -127,7 +127,7 @@ impl Fair {
             eevdf.reweight(queue, &mut entity, before, lag);
         }
         match is_current {
-            true => queue.current = Some(entity),
+            true => queue.resume(entity),
             false => queue.push(entity),
         }
     }
@@ -216,8 +216,9 @@ impl Fair {
         }
         queue.put_current();
         queue.set_current(task, now);
-        if let Self::Eevdf(eevdf) = self {
-            eevdf.protect(queue);
+        match self {
+            Self::Cfs(_) => queue.buddies.clear(task),
+            Self::Eevdf(eevdf) => eevdf.protect(queue),
         }
     }
 }

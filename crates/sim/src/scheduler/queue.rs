@@ -5,10 +5,8 @@
 //! of tasks it is faster, and the order is the same, also of equals, which are in the order in which they
 //! were queued.
 
-use std::collections::VecDeque;
-
 use crate::scheduler::load::{LoadAverage, Since};
-use crate::scheduler::weight::signed;
+use crate::scheduler::weight::{Rounding, signed};
 
 /// A task, as its queue sees it. Virtual times are nanoseconds of a task of nice 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +97,8 @@ impl Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     key: Key,
-    /// Those that wait; the next one is the last. Most are added at the begin.
-    waiting: VecDeque<Waiting>,
+    /// Those that wait; the next one is the last.
+    waiting: Vec<Waiting>,
     /// The one that runs.
     pub(crate) current: Option<Box<Entity>>,
     /// CFS: the virtual time that all have reached; it never decreases.
@@ -109,7 +107,8 @@ pub(crate) struct Queue {
     pub(crate) buddies: Buddies,
     /// Until when the running one's time is accounted.
     pub(crate) accounted_until: u64,
-    waiting_sum: WeightedSum,
+    /// Of all, the running one included.
+    sum: WeightedSum,
     /// EEVDF: whether one of them had a requested slice; otherwise all slices are the same.
     pub(crate) has_own_slices: bool,
     pub(crate) above: Above,
@@ -136,9 +135,11 @@ pub(crate) struct Buddies {
 }
 
 impl Buddies {
+    #[inline]
     pub(crate) fn clear(&mut self, task: usize) {
-        self.next = self.next.filter(|next| *next != task);
-        self.last = self.last.filter(|last| *last != task);
+        for buddy in [&mut self.next, &mut self.last] {
+            buddy.take_if(|buddy| *buddy == task);
+        }
     }
 }
 
@@ -147,18 +148,16 @@ const FAR: u64 = 1 << 40;
 
 /// The sum of weighted virtual times, relative to `zero`, which is near to them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WeightedSum {
+struct WeightedSum {
     zero: i64,
     sum: i64,
-    pub(crate) weight: u64,
+    weight: u64,
 }
 
 impl WeightedSum {
     #[inline]
     fn add(&mut self, entity: &Entity) {
-        if entity.vruntime.abs_diff(self.zero) > FAR {
-            self.move_zero(entity.vruntime);
-        }
+        self.approach(entity);
         self.sum += self.weighted(entity);
         self.weight += entity.weight;
     }
@@ -174,23 +173,35 @@ impl WeightedSum {
         (entity.vruntime - self.zero) * signed(entity.weight)
     }
 
+    /// The virtual time of an entity of the sum becomes later.
+    #[inline]
+    fn advance(&mut self, entity: &mut Entity, by: i64) {
+        entity.vruntime += by;
+        self.sum += by * signed(entity.weight);
+        self.approach(entity);
+    }
+
     /// The average, rounded down; `None` if there is no entity.
     #[inline]
-    pub(crate) fn average(&self) -> Option<i64> {
+    fn average(&self) -> Option<i64> {
         let weight = signed(self.weight);
         (weight > 0).then(|| self.zero + self.sum.div_euclid(weight))
     }
 
     /// Whether this virtual time is not after the average, exactly.
     #[inline]
-    pub(crate) fn is_eligible(&self, vruntime: i64) -> bool {
+    fn is_eligible(&self, vruntime: i64) -> bool {
         let key = i128::from(vruntime - self.zero);
-        i128::from(self.sum) >= key * i128::from(self.weight)
+        i128::from(self.sum) >= key * i128::from(signed(self.weight))
     }
 
-    fn move_zero(&mut self, zero: i64) {
-        self.sum -= (zero - self.zero) * signed(self.weight);
-        self.zero = zero;
+    /// Moves `zero` to an entity that is far from it.
+    #[inline]
+    fn approach(&mut self, entity: &Entity) {
+        if entity.vruntime.abs_diff(self.zero) > FAR {
+            self.sum -= (entity.vruntime - self.zero) * signed(self.weight);
+            self.zero = entity.vruntime;
+        }
     }
 }
 
@@ -200,12 +211,12 @@ impl Queue {
         Self {
             average: averages.then(LoadAverage::default),
             key,
-            waiting: VecDeque::new(),
+            waiting: Vec::new(),
             current: None,
             min_vruntime: 0,
             buddies: Buddies::default(),
             accounted_until: 0,
-            waiting_sum: WeightedSum::default(),
+            sum: WeightedSum::default(),
             has_own_slices: false,
             above: Above::default(),
         }
@@ -220,7 +231,7 @@ impl Queue {
     /// The weight of all.
     #[inline]
     pub(crate) fn load(&self) -> u64 {
-        self.waiting_sum.weight + self.current.as_ref().map_or(0, |entity| entity.weight)
+        self.sum.weight
     }
 
     /// Those that wait, in their order.
@@ -232,13 +243,14 @@ impl Queue {
     /// The first one that waits.
     #[inline]
     pub(crate) fn first(&self) -> Option<&Entity> {
-        self.waiting.back().map(|waiting| waiting.entity.as_ref())
+        self.waiting.last().map(|waiting| waiting.entity.as_ref())
     }
 
-    /// The first one that waits and whose virtual time is not after that one.
+    /// The first one that waits and is eligible.
     #[inline]
-    pub(crate) fn first_until(&self, vruntime: i64) -> Option<&Entity> {
-        let found = self.waiting.iter().rfind(|waiting| waiting.vruntime <= vruntime);
+    pub(crate) fn first_eligible(&self) -> Option<&Entity> {
+        let mut next_first = self.waiting.iter().rev();
+        let found = next_first.find(|waiting| self.sum.is_eligible(waiting.vruntime));
         found.map(|waiting| waiting.entity.as_ref())
     }
 
@@ -247,25 +259,21 @@ impl Queue {
         self.current.iter().map(Box::as_ref).chain(self.waiting())
     }
 
-    /// The sum of all virtual times.
+    /// Whether a virtual time is not after the average.
     #[inline]
-    pub(crate) fn sum(&self) -> WeightedSum {
-        let mut sum = self.waiting_sum;
-        if let Some(entity) = &self.current {
-            sum.add(entity);
-        }
-        sum
+    pub(crate) fn is_eligible(&self, vruntime: i64) -> bool {
+        self.sum.is_eligible(vruntime)
     }
 
     /// The average virtual time: V of EEVDF.
     #[inline]
     pub(crate) fn average(&self) -> i64 {
-        self.sum().average().unwrap_or(self.waiting_sum.zero)
+        self.sum.average().unwrap_or(self.sum.zero)
     }
 
     /// The average of all but one.
     pub(crate) fn average_without(&self, entity: &Entity) -> Option<i64> {
-        let mut sum = self.sum();
+        let mut sum = self.sum;
         sum.remove(entity);
         sum.average()
     }
@@ -273,19 +281,21 @@ impl Queue {
     /// Adds an entity to those that wait, behind its equals.
     #[inline]
     pub(crate) fn push(&mut self, entity: Box<Entity>) {
-        self.waiting_sum.add(&entity);
+        self.sum.add(&entity);
         self.has_own_slices |= entity.slice > 0;
+        self.insert(entity);
+    }
+
+    fn insert(&mut self, entity: Box<Entity>) {
         let key = self.key.of(&entity);
         let (vruntime, task) = (entity.vruntime, entity.task);
         let waiting = Waiting { key, vruntime, task, entity };
-        // Those that wake up are often before all others, and those that ran behind them.
-        if self.waiting.back().is_none_or(|next| next.key > key) {
-            self.waiting.push_back(waiting);
-        } else if self.waiting.front().is_some_and(|last| last.key <= key) {
-            self.waiting.push_front(waiting);
+        // Those that wake up are often before all others.
+        if self.waiting.last().is_none_or(|next| next.key > key) {
+            self.waiting.push(waiting);
         } else {
-            let behind = self.waiting.iter().rposition(|other| other.key > key);
-            self.waiting.insert(behind.map_or(0, |place| place + 1), waiting);
+            let place = self.waiting.partition_point(|other| other.key > key);
+            self.waiting.insert(place, waiting);
         }
     }
 
@@ -294,34 +304,47 @@ impl Queue {
     pub(crate) fn put_current(&mut self) {
         if let Some(mut entity) = self.current.take() {
             entity.ran_until = self.accounted_until;
-            self.push(entity);
+            self.insert(entity);
         }
+    }
+
+    /// Takes the running one out.
+    #[inline]
+    pub(crate) fn take_current(&mut self) -> Option<Box<Entity>> {
+        let entity = self.current.take()?;
+        self.sum.remove(&entity);
+        Some(entity)
+    }
+
+    /// Lets one run on that was taken out.
+    pub(crate) fn resume(&mut self, entity: Box<Entity>) {
+        self.sum.add(&entity);
+        self.current = Some(entity);
     }
 
     /// Takes an entity out that waits.
     #[inline]
     pub(crate) fn take(&mut self, task: usize) -> Option<Box<Entity>> {
-        let is_next = self.waiting.back()?.task == task;
-        let Waiting { entity, .. } = if is_next {
-            self.waiting.pop_back()?
-        } else {
-            let place = self.waiting.iter().rposition(|one| one.task == task)?;
-            self.waiting.remove(place)?
-        };
-        self.waiting_sum.remove(&entity);
+        let entity = self.remove(task)?;
+        self.sum.remove(&entity);
         Some(entity)
+    }
+
+    #[inline]
+    fn remove(&mut self, task: usize) -> Option<Box<Entity>> {
+        let place = self.waiting.iter().rposition(|one| one.task == task)?;
+        Some(self.waiting.remove(place).entity)
     }
 
     /// Lets one that waits run from `now` on; there is no running one.
     #[inline]
     pub(crate) fn set_current(&mut self, task: usize, now: u64) {
-        let Some(mut entity) = self.take(task) else { return };
+        let Some(mut entity) = self.remove(task) else { return };
         entity.sum_exec_picked = entity.sum_exec;
         if self.average.is_some() {
             entity.update_load(now, Since::WAITED);
             entity.moved_last = now;
         }
-        self.buddies.clear(task);
         self.current = Some(entity);
         self.accounted_until = now;
     }
@@ -345,13 +368,16 @@ impl Queue {
         self.current.as_ref().is_some_and(|entity| entity.task == task)
     }
 
-    /// Accounts the running one's time until now; returns how much that is.
+    /// Accounts the running one's time until now; returns whether it ran.
     #[inline]
-    pub(crate) fn account(&mut self, now: u64) -> u64 {
-        let Some(entity) = &mut self.current else { return 0 };
+    pub(crate) fn account(&mut self, now: u64, rounding: Rounding) -> bool {
+        let Some(entity) = &mut self.current else { return false };
         let ran = now.saturating_sub(self.accounted_until);
-        self.accounted_until = self.accounted_until.max(now);
-        entity.sum_exec += ran;
-        ran
+        if ran > 0 {
+            self.accounted_until = now;
+            entity.sum_exec += ran;
+            self.sum.advance(entity, signed(rounding.to_virtual(ran, entity.weight)));
+        }
+        ran > 0
     }
 }

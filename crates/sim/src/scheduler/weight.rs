@@ -9,8 +9,9 @@
 pub(crate) const NICE_0: u64 = 1024;
 
 /// A span of time as a difference. Simulations are far shorter than 292 years.
+#[inline]
 pub(crate) fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
+    ns as i64
 }
 
 /// From nice -20 to 19: each step is about a tenth of a CPU beside one other task.
@@ -57,10 +58,13 @@ impl Rounding {
 
     /// `delta` in virtual time: unchanged at nice 0, slower for heavier tasks. The inverse of a nice
     /// value's weight is from a table (`sched_prio_to_wmult`).
+    #[inline]
     pub(crate) fn to_virtual(self, delta: u64, weight: u64) -> u64 {
+        if weight == NICE_0 {
+            return delta;
+        }
         let inverse = (1 << SHIFT) / weight.max(1);
         match self {
-            _ if weight == NICE_0 => delta,
             Self::Nearest => nearest(delta, NICE_0, inverse),
             Self::Down => down(delta, NICE_0, inverse),
         }
