@@ -2,8 +2,13 @@
 
 use crate::scheduler::balance::Balancing;
 use crate::scheduler::fair::Fair;
-use crate::scheduler::timers::Timers;
+use crate::scheduler::timers::{Action, Timer, Timers};
 use crate::scheduler::tree::Tree;
+
+/// The least time that the timer of a slice is set to (`hrtick_start`).
+const SLICE_TIMER_MIN: u64 = 10_000;
+/// A set timer of a slice is not set again if it is that near to the new time (`hrtick_needs_rearm`).
+const SLICE_TIMER_NEAR: u64 = 5_000;
 
 /// A CPU.
 #[derive(Debug, Clone)]
@@ -62,6 +67,35 @@ impl CpuState {
         request.is_lazy &= is_lazy;
     }
 
+    /// The queue's clock is read again, and is what a reschedule uses that was requested before.
+    #[inline]
+    pub(crate) fn read_clock(&mut self, now: u64) {
+        if let Some(kept) = &mut self.clock_kept {
+            *kept = now;
+        }
+    }
+
+    /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
+    /// only if it is not set.
+    #[inline]
+    pub(crate) fn start_slice_timer(&mut self, now: u64, switched: bool) {
+        if !switched && self.timers.find(Action::SliceEnd).is_some() {
+            return;
+        }
+        let Some(rest) = self.fair.rest() else { return };
+        let by = now + rest.max(SLICE_TIMER_MIN);
+        let timer = Timer { from: by, by, action: Action::SliceEnd };
+        self.timers.reset(timer, SLICE_TIMER_NEAR);
+    }
+
+    /// A real-time task wakes up.
+    pub(crate) fn wake_realtime(&mut self, task: usize, priority: u8) {
+        self.realtime.push(priority, task);
+        if self.realtime.first().is_some_and(|(_, first)| first == task) {
+            self.request(false, false);
+        }
+    }
+
     /// The number of runnable tasks.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -91,8 +125,7 @@ impl RealtimeQueue {
     /// The task that runs.
     #[inline]
     pub(crate) fn first(&self) -> Option<(u8, usize)> {
-        let highest = self.tasks.iter().map(|(priority, _)| *priority).max()?;
-        self.tasks.iter().copied().find(|(priority, _)| *priority == highest)
+        self.tasks.iter().rev().max_by_key(|(priority, _)| *priority).copied()
     }
 
     /// Lets the others of the same priority run before this one.

@@ -20,7 +20,7 @@ use crate::scheduler::observer::Observer;
 use crate::scheduler::queue::Asleep;
 use crate::scheduler::rules::Rules;
 use crate::scheduler::shares::Shares;
-use crate::scheduler::task::{Policy, Task, TaskSpec, Work};
+use crate::scheduler::task::{Policy, Task, TaskSpec, Until, Work};
 use crate::scheduler::timers::{Action, Timer};
 use crate::scheduler::{Error, Kind, placement};
 
@@ -152,7 +152,7 @@ impl<O: Observer> Engine<O> {
     /// One that works already goes on for that long. No other task of its CPU may keep it from that.
     pub fn run_until_works(&mut self, place: usize, work: Nanos) {
         if self.works(place) {
-            self.tasks[place].until += work.get();
+            self.tasks[place].until.delay(work.get());
             return;
         }
         let Some(task) = self.tasks.get_mut(place) else { return };
@@ -165,7 +165,7 @@ impl<O: Observer> Engine<O> {
     /// Whether that task runs, in user mode.
     fn works(&self, place: usize) -> bool {
         self.tasks.get(place).is_some_and(|task| {
-            !task.returns && self.cpus[task.cpu].current == Some(place)
+            !task.returns() && self.cpus[task.cpu].current == Some(place)
         })
     }
 
@@ -196,7 +196,8 @@ impl<O: Observer> Engine<O> {
 
     /// The next event, if it is before `end`.
     fn step(&mut self, end: u64) -> bool {
-        let next = (0..self.cpus.len()).map(|cpu| (self.next_event(cpu), cpu)).min();
+        let cpus = self.cpus.iter().zip(0..);
+        let next = cpus.map(|(state, cpu)| (self.next_event(state), cpu)).min();
         let Some((at, cpu)) = next.filter(|(at, _)| *at < end) else { return false };
         self.now = self.now.max(at);
         if self.cpus[cpu].timers.next() <= at {
@@ -228,7 +229,7 @@ impl<O: Observer> Engine<O> {
         let user = self.now.saturating_sub(cpu.user_since);
         let user = if is_current { user } else { 0 };
         let passes = match task.spec.work {
-            Work::Spin | Work::Ask(_) => (task.time.passes + user) / self.pass_ns(),
+            Work::Spin | Work::Ask(_) => (task.user + user) / self.pass_ns(),
             Work::Sleep { .. } | Work::Timeout { .. } => task.time.passes,
         };
         let cpu_ns = Nanos::from_nanos(fair + task.realtime_exec + running);
@@ -244,7 +245,6 @@ impl<O: Observer> Engine<O> {
         let cpu = placement::of_new(&self.cpus, &spec.cpus);
         let mut task = Task::new(place, spec, cpu);
         if let Work::Timeout { sleep_ns, .. } = task.spec.work {
-            task.returns = true;
             self.tasks.push(task);
             if let Some(sleep) = sleep_ns {
                 let from = self.random_below(sleep.get());
@@ -253,8 +253,8 @@ impl<O: Observer> Engine<O> {
             }
             return;
         }
-        if task.is_new {
-            task.until = self.start_up();
+        if let Work::Sleep { .. } = task.spec.work {
+            task.until = Until::User(self.start_up());
         }
         let priority = task.spec.policy.priority();
         let entity = task.entity.take_if(|_| priority.is_none());
@@ -279,22 +279,10 @@ impl<O: Observer> Engine<O> {
     }
 
     /// When something happens next on a CPU.
-    fn next_event(&self, cpu: usize) -> u64 {
-        let cpu = &self.cpus[cpu];
-        let calls = cpu.current.map_or(u64::MAX, |task| {
-            let task = &self.tasks[task];
-            match task.spec.work {
-                Work::Spin => u64::MAX,
-                Work::Sleep { .. } | Work::Timeout { .. } if task.returns => {
-                    cpu.user_since
-                }
-                Work::Sleep { .. } if !task.is_new => cpu.user_since.max(task.until),
-                Work::Ask(_) | Work::Timeout { .. } | Work::Sleep { .. } => {
-                    cpu.user_since.saturating_add(task.until)
-                }
-            }
-        });
-        calls.min(cpu.timers.next())
+    #[inline]
+    fn next_event(&self, cpu: &CpuState) -> u64 {
+        let call = |place: usize| self.tasks[place].next_call(cpu.user_since);
+        cpu.current.map_or(u64::MAX, call).min(cpu.timers.next())
     }
 
     pub(crate) fn set_tick(&mut self, cpu: usize, at: u64) {
@@ -326,11 +314,11 @@ impl<O: Observer> Engine<O> {
                 break;
             }
         }
-        let costs = &self.machine.costs;
-        if self.cpus[cpu].request.is_some() {
+        let (state, costs) = (&mut self.cpus[cpu], &self.machine.costs);
+        if state.request.is_some() {
             self.schedule(cpu, clock + costs.to_schedule_ns.get(), false);
         } else {
-            self.cpus[cpu].user_since = clock + costs.to_user_ns.get();
+            state.user_since = clock + costs.to_user_ns.get();
         }
     }
 
@@ -356,9 +344,10 @@ impl<O: Observer> Engine<O> {
             }
             Action::SliceEnd => {
                 let [before, after] = costs.slice_end_ns.map(Nanos::get);
-                self.read_clock(cpu, clock + before);
-                self.cpus[cpu].fair.account(clock + before);
-                self.cpus[cpu].request(true, false);
+                let state = &mut self.cpus[cpu];
+                state.read_clock(clock + before);
+                state.fair.account(clock + before);
+                state.request(true, false);
                 clock + before + after
             }
             Action::Steal => {
@@ -385,18 +374,18 @@ impl<O: Observer> Engine<O> {
 
     /// The running task's tick.
     fn tick(&mut self, cpu: usize, now: u64) {
-        self.read_clock(cpu, now);
-        let Some(task) = self.cpus[cpu].current else { return };
+        let state = &mut self.cpus[cpu];
+        state.read_clock(now);
+        let Some(task) = state.current else { return };
         match self.tasks[task].spec.policy {
             Policy::Other(_) | Policy::Batch(_) => {
-                let ends = self.cpus[cpu].fair.tick(now);
-                if ends {
-                    self.cpus[cpu].request(true, self.is_lazy);
+                if state.fair.tick(now) {
+                    state.request(true, self.is_lazy);
                 }
             }
-            Policy::RoundRobin(_) if now - self.cpus[cpu].switched_at >= ROUND_ROBIN => {
-                self.cpus[cpu].realtime.rotate(task);
-                self.cpus[cpu].request(true, false);
+            Policy::RoundRobin(_) if now - state.switched_at >= ROUND_ROBIN => {
+                state.realtime.rotate(task);
+                state.request(true, false);
             }
             Policy::RoundRobin(_) | Policy::Fifo(_) => {}
         }

@@ -82,10 +82,9 @@ impl Fair {
         }
     }
 
-    /// The running entity sleeps; `None`: it stays queued until it is eligible.
+    /// The running entity sleeps; `None`: it stays queued until it is eligible. The queue is accounted.
     #[inline]
-    pub(crate) fn sleep(&self, queue: &mut Queue, now: u64) -> Option<Box<Entity>> {
-        self.account(queue, now);
+    pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         match self {
             Self::Cfs(cfs) => cfs.sleep(queue),
             Self::Eevdf(eevdf) => eevdf.sleep(queue),

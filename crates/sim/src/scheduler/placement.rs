@@ -17,10 +17,15 @@ pub(crate) fn of_new(cpus: &[CpuState], allowed: &CpuSet) -> usize {
 
 /// The CPU on which a task wakes up: that on which it slept if this is idle, then an idle one, then
 /// that on which it slept.
+#[inline]
 pub(crate) fn of_woken(cpus: &[CpuState], task: &Task, waker: usize) -> usize {
-    if cpus.len() == 1 {
-        return 0;
+    match cpus.len() {
+        1 => 0,
+        _ => of_several(cpus, task, waker),
     }
+}
+
+fn of_several(cpus: &[CpuState], task: &Task, waker: usize) -> usize {
     let is_idle = |cpu: &usize| cpus[*cpu].len() == 0;
     let may = |cpu: &usize| allows(&task.spec.cpus, *cpu);
     let mut near = [task.cpu, waker].into_iter().filter(may);

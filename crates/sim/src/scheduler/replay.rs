@@ -10,6 +10,7 @@ use recording::End;
 use serde_json::Value;
 use units::{CpuSet, Hz, Nanos};
 
+use super::task::Until;
 use super::timers::{Action, Timer};
 use super::*;
 
@@ -87,7 +88,9 @@ fn engine(file: &Value) -> Engine<Log> {
     cpu.fair.set_next(current, BEGIN - CLOCK);
     cpu.switched_at = BEGIN - CLOCK;
     cpu.user_since = BEGIN + number(&file["user_ns"]);
-    engine.start_slice_timer(0, BEGIN, true);
+    if engine.has_slice_timer {
+        engine.cpus[0].start_slice_timer(BEGIN, true);
+    }
     engine
 }
 
@@ -102,7 +105,7 @@ fn set(engine: &mut Engine<Log>, place: usize, state: &Value) {
         return;
     }
     let task = &mut engine.tasks[place];
-    (task.entity, task.returns) = (Some(entity), true);
+    (task.entity, task.until) = (Some(entity), Until::Return);
     let by = number(&state[4]) + BEGIN - WAKE;
     let slack = engine.machine.timer_slack_ns.get();
     cpu.timers.set(Timer { from: by - slack, by, action: Action::Wake(place) });

@@ -24,10 +24,14 @@ pub(crate) struct Shares {
 
 impl<O: Observer> Engine<O> {
     /// Gives each group its part of its weight on a CPU where tasks came, went or ran.
+    #[inline]
     pub(crate) fn divide_groups(&mut self, cpu: usize, now: u64) {
-        if self.cpus.len() == 1 {
-            return;
+        if self.cpus.len() > 1 {
+            self.divide_each_group(cpu, now);
         }
+    }
+
+    fn divide_each_group(&mut self, cpu: usize, now: u64) {
         for group in 0..self.groups.len() {
             let Shares { weight: whole, load } = &mut self.groups[group];
             let whole = *whole;

@@ -7,31 +7,17 @@ use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::{Arrival, WakeupCheck};
 use crate::scheduler::observer::{Observer, Ran, Woken};
 use crate::scheduler::placement;
-use crate::scheduler::task::{Policy, Work};
+use crate::scheduler::queue::Entity;
+use crate::scheduler::task::{Policy, Until, Work};
 use crate::scheduler::timers::{Action, Timer};
-
-/// The least time that the timer of a slice is set to (`hrtick_start`).
-const SLICE_TIMER_MIN: u64 = 10_000;
-/// A set timer of a slice is not set again if it is that near to the new time (`hrtick_needs_rearm`).
-const SLICE_TIMER_NEAR: u64 = 5_000;
 
 impl<O: Observer> Engine<O> {
     /// The running task leaves user mode, for an interrupt or a system call.
+    #[inline]
     pub(crate) fn leave_user(&mut self, cpu: usize, now: u64) {
-        let Some(place) = self.cpus[cpu].current else { return };
-        let ran = now.saturating_sub(self.cpus[cpu].user_since);
-        let task = &mut self.tasks[place];
-        match task.spec.work {
-            Work::Spin => task.time.passes += ran,
-            Work::Ask(_) => {
-                task.time.passes += ran;
-                task.until = task.until.saturating_sub(ran);
-            }
-            Work::Sleep { .. } if !task.is_new => {}
-            Work::Timeout { .. } | Work::Sleep { .. } => {
-                task.until = task.until.saturating_sub(ran);
-            }
-        }
+        let state = &self.cpus[cpu];
+        let Some(place) = state.current else { return };
+        self.tasks[place].user += now.saturating_sub(state.user_since);
     }
 
     /// The running task does what it has to do now.
@@ -42,27 +28,22 @@ impl<O: Observer> Engine<O> {
         match task.spec.work {
             Work::Spin => {}
             Work::Ask(every) => {
-                task.until = every.get();
+                task.until = Until::User(task.user + every.get());
                 self.ask(cpu, now);
             }
-            Work::Sleep { burst_ns, .. } if task.returns => {
-                task.returns = false;
+            Work::Sleep { burst_ns, .. } if task.returns() => {
                 task.time.passes += 1;
-                task.until = now + burst_ns.get();
+                task.until = Until::Time(now + burst_ns.get());
                 self.cpus[cpu].user_since = now;
                 if burst_ns.is_zero() {
                     self.call(cpu, now);
                 }
             }
-            Work::Timeout { work_ns, .. } if task.returns => {
-                task.returns = false;
-                task.until = work_ns.get();
+            Work::Timeout { work_ns, .. } if task.returns() => {
+                task.until = Until::User(task.user + work_ns.get());
                 self.cpus[cpu].user_since = now;
             }
-            Work::Sleep { sleep_ns, .. } => {
-                task.is_new = false;
-                self.sleep(cpu, place, sleep_ns.get(), now);
-            }
+            Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
             Work::Timeout { sleep_ns, .. } => {
                 if let Some(sleep) = sleep_ns {
                     let by = self.tick_from(now + sleep.get());
@@ -78,11 +59,12 @@ impl<O: Observer> Engine<O> {
     fn ask(&mut self, cpu: usize, now: u64) {
         let [to_update, back] = self.machine.costs.call_ns.map(Nanos::get);
         let at = now + to_update;
-        if self.cpus[cpu].fair.account(at) {
-            self.cpus[cpu].request(false, self.is_lazy);
+        let state = &mut self.cpus[cpu];
+        if state.fair.account(at) {
+            state.request(false, self.is_lazy);
         }
-        self.cpus[cpu].user_since = at + back;
-        if self.cpus[cpu].request.is_some() {
+        state.user_since = at + back;
+        if state.request.is_some() {
             self.schedule(cpu, at + back, false);
         }
     }
@@ -101,7 +83,7 @@ impl<O: Observer> Engine<O> {
     }
 
     fn begin_sleep(&mut self, cpu: usize, place: usize, now: u64) {
-        self.tasks[place].returns = true;
+        self.tasks[place].until = Until::Return;
         let begin = now + self.machine.costs.sleep_to_schedule_ns.get();
         self.schedule(cpu, begin, true);
     }
@@ -115,41 +97,27 @@ impl<O: Observer> Engine<O> {
         self.set_wakeup(cpu, place, [by, by]);
     }
 
-    /// The queue's clock is read again, and is what a reschedule uses that was requested before.
-    pub(crate) fn read_clock(&mut self, cpu: usize, now: u64) {
-        if let Some(kept) = &mut self.cpus[cpu].clock_kept {
-            *kept = now;
-        }
-    }
-
     /// Wakes a task up, whose timer was on `cpu` (`try_to_wake_up`).
     pub(crate) fn wake(&mut self, cpu: usize, place: usize, now: u64) {
         let task = &mut self.tasks[place];
-        let (policy, from) = (task.spec.policy, task.cpu);
-        let is_queued = task.entity.is_none() && policy.priority().is_none();
-        let target = match is_queued {
-            true => from,
-            false => placement::of_woken(&self.cpus, &self.tasks[place], cpu),
-        };
-        let task = &mut self.tasks[place];
-        (task.cpu, task.woken_at) = (target, now);
-        self.read_clock(target, now);
-        let task = &mut self.tasks[place];
-        if let Some(priority) = policy.priority() {
-            self.wake_realtime(target, place, priority);
-        } else if let Some(mut entity) = task.entity.take() {
-            let mut arrival = Arrival::Woken;
-            if target != from {
-                arrival = Arrival::WokenElsewhere;
-                self.cpus[from].fair.detach(&mut entity, now);
-            }
-            if self.cpus[target].fair.enqueue(entity, arrival, now) {
-                self.cpus[target].request(false, self.is_lazy);
-            }
-            self.check_preemption(target, place, now);
+        let (priority, from) = (task.spec.policy.priority(), task.cpu);
+        let is_queued = task.entity.is_none() && priority.is_none();
+        if !is_queued {
+            task.cpu = placement::of_woken(&self.cpus, task, cpu);
+        }
+        task.woken_at = now;
+        let target = task.cpu;
+        let entity = task.entity.take_if(|_| priority.is_none());
+        self.cpus[target].read_clock(now);
+        if let Some(priority) = priority {
+            self.cpus[target].wake_realtime(place, priority);
         } else {
-            let Some(reschedule) = self.cpus[target].fair.requeue(place, now) else {
-                return;
+            let reschedule = match entity {
+                Some(entity) => self.enqueue(entity, [from, target], now),
+                None => match self.cpus[target].fair.requeue(place, now) {
+                    Some(reschedule) => reschedule,
+                    None => return,
+                },
             };
             if reschedule {
                 self.cpus[target].request(false, self.is_lazy);
@@ -166,18 +134,30 @@ impl<O: Observer> Engine<O> {
         if state.is_nohz_full {
             self.stop_or_start_tick(target, now);
         }
-        self.start_slice_timer(target, now, false);
-        if target != cpu && self.cpus[target].request.is_some() {
+        let state = &mut self.cpus[target];
+        if self.has_slice_timer {
+            state.start_slice_timer(now, false);
+        }
+        if target != cpu && state.request.is_some() {
             let timer = Timer { from: now, by: now, action: Action::Reschedule };
-            self.cpus[target].timers.set(timer);
+            state.timers.set(timer);
         }
     }
 
-    fn wake_realtime(&mut self, cpu: usize, place: usize, priority: u8) {
-        self.cpus[cpu].realtime.push(priority, place);
-        if self.cpus[cpu].realtime.first().is_some_and(|(_, first)| first == place) {
-            self.cpus[cpu].request(false, false);
+    /// Queues a task that slept on one CPU and wakes up on another one, or the same; returns whether to
+    /// reschedule.
+    fn enqueue(
+        &mut self,
+        mut entity: Box<Entity>,
+        [from, to]: [usize; 2],
+        now: u64,
+    ) -> bool {
+        let mut arrival = Arrival::Woken;
+        if to != from {
+            arrival = Arrival::WokenElsewhere;
+            self.cpus[from].fair.detach(&mut entity, now);
         }
+        self.cpus[to].fair.enqueue(entity, arrival, now)
     }
 
     /// Whether a task that woke up preempts what runs (`wakeup_preempt`).
@@ -229,8 +209,9 @@ impl<O: Observer> Engine<O> {
 
     /// Chooses what runs next (`__schedule`); `sleeps`: the running task goes to sleep.
     pub(crate) fn schedule(&mut self, cpu: usize, begin: u64, sleeps: bool) {
-        let now = self.cpus[cpu].clock_kept.take().unwrap_or(begin);
-        let previous = self.cpus[cpu].current;
+        let state = &mut self.cpus[cpu];
+        let now = state.clock_kept.take().unwrap_or(begin);
+        let previous = state.current;
         if let Some(place) = previous {
             self.account_previous(cpu, place, now, sleeps);
         }
@@ -238,24 +219,26 @@ impl<O: Observer> Engine<O> {
         if next.is_none() && self.pull(cpu, now) {
             next = self.choose(cpu, now);
         }
-        let request = self.cpus[cpu].request.take();
+        let state = &mut self.cpus[cpu];
+        let request = state.request.take();
         if next == previous && !sleeps {
-            self.cpus[cpu].user_since = begin + self.machine.costs.to_user_ns.get();
+            state.user_since = begin + self.machine.costs.to_user_ns.get();
             return;
         }
         let by_tick = request.is_some_and(|request| request.by_tick);
         self.switch(cpu, now, next, reason(sleeps, by_tick));
-        let returns = next.is_some_and(|next| self.tasks[next].returns);
-        let costs = &self.machine.costs;
-        let timer_ns = costs.slice_timer_ns.get();
-        let switched = begin
+        let returns = next.is_some_and(|next| self.tasks[next].returns());
+        let (state, costs) = (&mut self.cpus[cpu], &self.machine.costs);
+        state.user_since = begin
             + match (sleeps, returns) {
                 (true, _) => costs.switch_from_sleep_ns.get(),
                 (false, true) => costs.switch_to_woken_ns.get(),
                 (false, false) => costs.switch_ns.get(),
             };
-        self.cpus[cpu].user_since = switched;
-        self.start_slice_timer(cpu, switched - timer_ns, true);
+        if self.has_slice_timer {
+            let at = state.user_since - costs.slice_timer_ns.get();
+            state.start_slice_timer(at, true);
+        }
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
@@ -336,22 +319,6 @@ impl<O: Observer> Engine<O> {
         } else if needs_tick && !has_tick {
             self.set_tick(cpu, self.tick_from(now + 1));
         }
-    }
-
-    /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
-    /// only if it is not set.
-    pub(crate) fn start_slice_timer(&mut self, cpu: usize, now: u64, switched: bool) {
-        if !self.has_slice_timer {
-            return;
-        }
-        let state = &mut self.cpus[cpu];
-        if !switched && state.timers.find(Action::SliceEnd).is_some() {
-            return;
-        }
-        let Some(rest) = state.fair.rest() else { return };
-        let by = now + rest.max(SLICE_TIMER_MIN);
-        let timer = Timer { from: by, by, action: Action::SliceEnd };
-        state.timers.reset(timer, SLICE_TIMER_NEAR);
     }
 }
 

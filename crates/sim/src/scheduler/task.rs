@@ -80,6 +80,27 @@ pub enum Work {
     },
 }
 
+/// When a task makes its next system call, if it runs until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// At once: it returns from its sleep.
+    Return,
+    /// At that time.
+    Time(u64),
+    /// When it has been in user mode for so long; `u64::MAX`: never.
+    User(u64),
+}
+
+impl Until {
+    /// The call is so much later.
+    pub(crate) fn delay(&mut self, by: u64) {
+        match self {
+            Self::Return => {}
+            Self::Time(until) | Self::User(until) => *until += by,
+        }
+    }
+}
+
 /// The state of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -90,15 +111,12 @@ pub(crate) struct Task {
     pub(crate) entity: Option<Box<Entity>>,
     /// Real-time: all time that it ran.
     pub(crate) realtime_exec: u64,
-    /// When it will make its next system call, if it runs until then: wall-clock time for a sleeper
-    /// that has begun its work, the remaining time of its own for others. `u64::MAX`: never.
-    pub(crate) until: u64,
-    /// A sleeper that has not begun its work.
-    pub(crate) is_new: bool,
-    /// A sleeper that has not returned from its sleep.
-    pub(crate) returns: bool,
+    /// All time that it was in user mode.
+    pub(crate) user: u64,
+    pub(crate) until: Until,
     /// The times that it was woken while it waited, to find what ended another's slice.
     pub(crate) woken_at: u64,
+    /// Except for times: passes are those of tasks that sleep.
     pub(crate) time: TaskTime,
 }
 
@@ -108,21 +126,35 @@ impl Task {
         entity.group = spec.group;
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
-            Work::Spin => u64::MAX,
-            Work::Ask(every) => every.get(),
-            Work::Sleep { .. } | Work::Timeout { .. } => 0,
+            Work::Spin => Until::User(u64::MAX),
+            Work::Ask(every) => Until::User(every.get()),
+            Work::Sleep { .. } | Work::Timeout { .. } => Until::Return,
         };
-        let is_new = matches!(spec.work, Work::Sleep { .. });
         Self {
             spec,
-            is_new,
             cpu,
             entity: Some(Box::new(entity)),
             realtime_exec: 0,
+            user: 0,
             until,
-            returns: false,
             woken_at: 0,
             time: TaskTime::default(),
+        }
+    }
+
+    /// Whether it has not returned from its sleep.
+    #[inline]
+    pub(crate) fn returns(&self) -> bool {
+        self.until == Until::Return
+    }
+
+    /// When it makes its next system call, if it is in user mode from `since` on.
+    #[inline]
+    pub(crate) fn next_call(&self, since: u64) -> u64 {
+        match self.until {
+            Until::Return => since,
+            Until::Time(until) => since.max(until),
+            Until::User(until) => since.saturating_add(until.saturating_sub(self.user)),
         }
     }
 }

@@ -190,14 +190,14 @@ impl Tree {
     pub(crate) fn sleep(&mut self, now: u64) -> Option<Box<Entity>> {
         self.account(now);
         let Some(group) = self.running_group() else {
-            let entity = self.rules.sleep(&mut self.top, now);
+            let entity = self.rules.sleep(&mut self.top);
             self.tell_groups();
             return entity;
         };
         let own = &mut self.groups[group];
-        let entity = self.rules.sleep(&mut own.queue, now);
+        let entity = self.rules.sleep(&mut own.queue);
         if own.queue.len() == 0 {
-            own.entity = self.rules.sleep(&mut self.top, now);
+            own.entity = self.rules.sleep(&mut self.top);
         }
         self.tell_groups();
         entity
@@ -302,9 +302,12 @@ impl Tree {
     /// Takes groups out of the entities that were found to sleep.
     #[inline]
     fn keep_groups(&mut self, asleep: &mut Asleep) {
-        if self.groups.is_empty() {
-            return;
+        if !self.groups.is_empty() {
+            self.keep_each_group(asleep);
         }
+    }
+
+    fn keep_each_group(&mut self, asleep: &mut Asleep) {
         for entity in std::mem::take(asleep) {
             match self.group(entity.task) {
                 Some(group) => self.groups[group].entity = Some(entity),
@@ -340,9 +343,12 @@ impl Tree {
     /// Tells each queue what is above it and beside it, on which slices of CFS depend.
     #[inline]
     fn tell_groups(&mut self) {
-        if self.groups.is_empty() {
-            return;
+        if !self.groups.is_empty() {
+            self.tell_each_group();
         }
+    }
+
+    fn tell_each_group(&mut self) {
         let (all, load) = (self.len(), self.top.load());
         self.top.above = Above { part: None, tasks: all.saturating_sub(self.top.len()) };
         for (place, group) in self.groups.iter_mut().enumerate() {
