@@ -330,6 +330,7 @@ impl Eevdf {
     }
 
     /// Which entity runs next; those that only wait to sleep are moved to `asleep`.
+    #[inline]
     pub(crate) fn pick(
         &self,
         queue: &mut Queue,
@@ -337,17 +338,21 @@ impl Eevdf {
         asleep: &mut Asleep,
     ) -> Option<usize> {
         loop {
-            let entity = self.earliest(queue, protects)?;
-            let task = entity.task;
-            if !entity.delayed {
+            let Entity { task, delayed, .. } = *self.earliest(queue, protects)?;
+            if !delayed {
                 return Some(task);
             }
-            let lag = self.delayed_lag(queue, entity);
-            let mut entity = queue.take(task)?;
-            entity.delayed = false;
-            entity.lag = lag;
-            asleep.push(entity);
+            asleep.push(self.release(queue, task)?);
         }
+    }
+
+    /// Takes a delayed entity out.
+    fn release(&self, queue: &mut Queue, task: usize) -> Option<Box<Entity>> {
+        let lag = self.delayed_lag(queue, queue.find(task)?);
+        let mut entity = queue.take(task)?;
+        entity.delayed = false;
+        entity.lag = lag;
+        Some(entity)
     }
 
     /// The eligible entity with the earliest deadline (`pick_eevdf`).

@@ -249,9 +249,9 @@ impl Queue {
     /// The first one that waits and is eligible.
     #[inline]
     pub(crate) fn first_eligible(&self) -> Option<&Entity> {
-        let mut next_first = self.waiting.iter().rev();
-        let found = next_first.find(|waiting| self.sum.is_eligible(waiting.vruntime));
-        found.map(|waiting| waiting.entity.as_ref())
+        let mut waiting = self.waiting.iter().rev();
+        let first = waiting.find(|waiting| self.is_eligible(waiting.vruntime))?;
+        Some(&first.entity)
     }
 
     /// All entities.
@@ -286,16 +286,21 @@ impl Queue {
         self.insert(entity);
     }
 
+    #[inline]
     fn insert(&mut self, entity: Box<Entity>) {
         let key = self.key.of(&entity);
         let (vruntime, task) = (entity.vruntime, entity.task);
-        let waiting = Waiting { key, vruntime, task, entity };
-        // Those that wake up are often before all others.
-        if self.waiting.last().is_none_or(|next| next.key > key) {
-            self.waiting.push(waiting);
-        } else {
-            let place = self.waiting.partition_point(|other| other.key > key);
-            self.waiting.insert(place, waiting);
+        let place = self.place(key);
+        self.waiting.insert(place, Waiting { key, vruntime, task, entity });
+    }
+
+    /// The place of one with this key, behind its equals: it is mostly near to one of the ends.
+    fn place(&self, key: i64) -> usize {
+        let is_behind = |other: &Waiting| other.key > key;
+        let half = &self.waiting[self.waiting.len() / 2..];
+        match half.first().is_some_and(is_behind) {
+            true => self.waiting.iter().rposition(is_behind).map_or(0, |place| place + 1),
+            false => self.waiting.iter().take_while(|other| is_behind(other)).count(),
         }
     }
 
@@ -332,6 +337,9 @@ impl Queue {
 
     #[inline]
     fn remove(&mut self, task: usize) -> Option<Box<Entity>> {
+        if self.waiting.last()?.task == task {
+            return self.waiting.pop().map(|waiting| waiting.entity);
+        }
         let place = self.waiting.iter().rposition(|one| one.task == task)?;
         Some(self.waiting.remove(place).entity)
     }

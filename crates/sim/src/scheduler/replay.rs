@@ -85,7 +85,7 @@ fn engine(file: &Value) -> Engine<Log> {
     let current = place(&file["current"]);
     let cpu = &mut engine.cpus[0];
     cpu.current = Some(current);
-    cpu.fair.set_next(current, BEGIN - CLOCK);
+    cpu.fair.set_next(None, current, BEGIN - CLOCK);
     cpu.switched_at = BEGIN - CLOCK;
     cpu.user_since = BEGIN + number(&file["user_ns"]);
     if engine.has_slice_timer {

@@ -215,10 +215,12 @@ impl<O: Observer> Engine<O> {
         if let Some(place) = previous {
             self.account_previous(cpu, place, now, sleeps);
         }
-        let mut next = self.choose(cpu, now);
-        if next.is_none() && self.pull(cpu, now) {
-            next = self.choose(cpu, now);
-        }
+        let next = loop {
+            let next = self.choose(cpu, now);
+            if next.is_some() || !self.pull(cpu, now) {
+                break next;
+            }
+        };
         let state = &mut self.cpus[cpu];
         let request = state.request.take();
         if next == previous && !sleeps {
@@ -242,20 +244,19 @@ impl<O: Observer> Engine<O> {
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
-        let state = &mut self.cpus[cpu];
-        if self.tasks[place].spec.policy.priority().is_some() {
-            let task = &mut self.tasks[place];
+        let (state, task) = (&mut self.cpus[cpu], &mut self.tasks[place]);
+        if task.spec.policy.priority().is_some() {
             task.realtime_exec += now.saturating_sub(state.realtime.accounted_until);
             state.realtime.accounted_until = now;
             if sleeps {
                 state.realtime.remove(place);
             }
-        } else if sleeps {
-            let entity = state.fair.sleep(now);
-            self.tasks[place].entity = entity;
+            return;
+        }
+        state.fair.account(now);
+        if sleeps {
+            task.entity = state.fair.sleep();
             self.divide_groups(cpu, now);
-        } else {
-            state.fair.account(now);
         }
     }
 
@@ -269,12 +270,9 @@ impl<O: Observer> Engine<O> {
             }
             return Some(place);
         }
-        let picked = state.fair.pick(&mut self.asleep, now);
-        if let Some(task) = picked {
-            state.fair.set_next(task, now);
-        }
+        let chosen = state.fair.choose(&mut self.asleep, now);
         self.keep_asleep();
-        picked
+        chosen
     }
 
     /// Switches to a task, and counts the end of the other one's stretch.

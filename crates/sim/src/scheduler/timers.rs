@@ -71,14 +71,19 @@ impl Timers {
     /// When the next interrupt is.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
-        self.set.last().map_or(u64::MAX, |timer| timer.by)
+        match self.set.as_slice() {
+            [.., timer] => timer.by,
+            [] => u64::MAX,
+        }
     }
 
     /// Takes the next timer whose range has begun.
     #[inline]
     pub(crate) fn expired(&mut self, now: u64) -> Option<Timer> {
-        self.set.last().filter(|timer| timer.from <= now)?;
-        self.set.pop()
+        match self.set.as_slice() {
+            [.., timer] if timer.from <= now => self.set.pop(),
+            _ => None,
+        }
     }
 
     /// When the timer with this action is, if it is set.

@@ -86,16 +86,6 @@ impl Tree {
         }
     }
 
-    /// Whether something is so of the upper queue, or of the one with the running task below it; it is done in
-    /// both.
-    #[inline]
-    fn any_running(&mut self, mut is_so: impl FnMut(&Fair, &mut Queue) -> bool) -> bool {
-        let group = self.running_group();
-        let above = is_so(&self.rules, &mut self.top);
-        group.is_some_and(|group| is_so(&self.rules, &mut self.groups[group].queue))
-            || above
-    }
-
     /// The queue in which a task that woke up and the running one, or their groups, are compared, and the
     /// entity of the former there.
     #[inline]
@@ -144,7 +134,9 @@ impl Tree {
     /// Accounts the running one's time until now; returns whether to reschedule.
     #[inline]
     pub(crate) fn account(&mut self, now: u64) -> bool {
-        self.any_running(|rules, queue| rules.account(queue, now))
+        let above = self.rules.account(&mut self.top, now);
+        let Some(group) = self.running_group() else { return above };
+        self.rules.account(&mut self.groups[group].queue, now) || above
     }
 
     /// Accounts, places a task, and queues it; returns whether to reschedule.
@@ -185,10 +177,9 @@ impl Tree {
         rules.requeue(queue, task, now)
     }
 
-    /// The running task sleeps; `None`: it stays queued until it is eligible.
+    /// The running task sleeps; `None`: it stays queued until it is eligible. All is accounted.
     #[inline]
-    pub(crate) fn sleep(&mut self, now: u64) -> Option<Box<Entity>> {
-        self.account(now);
+    pub(crate) fn sleep(&mut self) -> Option<Box<Entity>> {
         let Some(group) = self.running_group() else {
             let entity = self.rules.sleep(&mut self.top);
             self.tell_groups();
@@ -253,7 +244,9 @@ impl Tree {
     /// A tick; returns whether to reschedule.
     #[inline]
     pub(crate) fn tick(&mut self, now: u64) -> bool {
-        self.any_running(|rules, queue| rules.tick(queue, now))
+        let above = self.rules.tick(&mut self.top, now);
+        let Some(group) = self.running_group() else { return above };
+        self.rules.tick(&mut self.groups[group].queue, now) || above
     }
 
     /// Whether one that woke up preempts the running one.
@@ -282,20 +275,26 @@ impl Tree {
         (running - entity.vruntime, average - entity.vruntime)
     }
 
-    /// Which task runs next; `None`: there is none. Those that only waited to sleep are moved to `asleep`.
-    /// All is accounted.
+    /// Chooses which task runs next, and lets it run from `now` on, instead of the running one; `None`: there
+    /// is none. Those that only waited to sleep are moved to `asleep`. All is accounted.
     #[inline]
-    pub(crate) fn pick(&mut self, asleep: &mut Asleep, now: u64) -> Option<usize> {
+    pub(crate) fn choose(&mut self, asleep: &mut Asleep, now: u64) -> Option<usize> {
         loop {
             let picked = self.rules.pick(&mut self.top, asleep);
             self.keep_groups(asleep);
-            let Some(group) = self.group(picked?) else { return picked };
-            let task = self.rules.pick(&mut self.groups[group].queue, asleep);
-            if task.is_some() {
-                return task;
+            let group = self.group(picked?);
+            let task = match group {
+                Some(group) => self.rules.pick(&mut self.groups[group].queue, asleep),
+                None => picked,
+            };
+            if let Some(task) = task {
+                self.set_next(group, task, now);
+                return Some(task);
             }
-            self.withdraw(group, now);
-            self.tell_groups();
+            if let Some(group) = group {
+                self.withdraw(group, now);
+                self.tell_groups();
+            }
         }
     }
 
@@ -317,10 +316,9 @@ impl Tree {
         self.tell_groups();
     }
 
-    /// Lets the picked task run from `now` on, instead of the running one.
+    /// Lets a task of a group, or of none, run from `now` on, instead of the running one.
     #[inline]
-    pub(crate) fn set_next(&mut self, task: usize, now: u64) {
-        let group = self.group_of(task);
+    pub(crate) fn set_next(&mut self, group: Option<usize>, task: usize, now: u64) {
         let before = self.running_group();
         if let Some(before) = before.filter(|_| before != group) {
             self.groups[before].queue.put_current();
