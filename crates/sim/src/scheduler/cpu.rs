@@ -75,13 +75,9 @@ impl CpuState {
         }
     }
 
-    /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`); at a wake-up,
-    /// only if it is not set.
+    /// Sets the timer for the end of the running task's slice (`hrtick_start_fair`).
     #[inline]
-    pub(crate) fn start_slice_timer(&mut self, now: u64, switched: bool) {
-        if !switched && self.timers.find(Action::SliceEnd).is_some() {
-            return;
-        }
+    pub(crate) fn start_slice_timer(&mut self, now: u64) {
         let Some(rest) = self.fair.rest() else { return };
         let by = now + rest.max(SLICE_TIMER_MIN);
         let timer = Timer { from: by, by, action: Action::SliceEnd };

@@ -387,6 +387,7 @@ impl Eevdf {
     }
 
     /// How long the running entity may run until its slice is over, in real time (`hrtick_start_fair`).
+    #[inline]
     pub(crate) fn rest(queue: &Queue) -> Option<u64> {
         let current = queue.current.as_ref().filter(|_| queue.len() > 1)?;
         let rest = u64::try_from(current.deadline - current.vruntime).unwrap_or(0);

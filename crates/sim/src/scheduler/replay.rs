@@ -89,7 +89,7 @@ fn engine(file: &Value) -> Engine<Log> {
     cpu.switched_at = BEGIN - CLOCK;
     cpu.user_since = BEGIN + number(&file["user_ns"]);
     if engine.has_slice_timer {
-        engine.cpus[0].start_slice_timer(BEGIN, true);
+        engine.cpus[0].start_slice_timer(BEGIN);
     }
     engine
 }

@@ -8,7 +8,7 @@ use crate::scheduler::fair::{Arrival, WakeupCheck};
 use crate::scheduler::observer::{Observer, Ran, Woken};
 use crate::scheduler::placement;
 use crate::scheduler::queue::Entity;
-use crate::scheduler::task::{Policy, Until, Work};
+use crate::scheduler::task::{Policy, Task, Until, Work};
 use crate::scheduler::timers::{Action, Timer};
 
 impl<O: Observer> Engine<O> {
@@ -135,8 +135,8 @@ impl<O: Observer> Engine<O> {
             self.stop_or_start_tick(target, now);
         }
         let state = &mut self.cpus[target];
-        if self.has_slice_timer {
-            state.start_slice_timer(now, false);
+        if self.has_slice_timer && state.timers.find(Action::SliceEnd).is_none() {
+            state.start_slice_timer(now);
         }
         if target != cpu && state.request.is_some() {
             let timer = Timer { from: now, by: now, action: Action::Reschedule };
@@ -187,6 +187,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Whether a task that came to the queue preempts the running one of its class.
+    #[inline]
     pub(crate) fn preempts(&mut self, cpu: usize, woken: usize, now: u64) -> bool {
         let state = &mut self.cpus[cpu];
         let check = WakeupCheck {
@@ -200,7 +201,14 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Gives the entities that were found to sleep back to their tasks.
+    #[inline]
     fn keep_asleep(&mut self) {
+        if !self.asleep.is_empty() {
+            self.keep_each_asleep();
+        }
+    }
+
+    fn keep_each_asleep(&mut self) {
         while let Some(entity) = self.asleep.pop() {
             let task = entity.task;
             self.tasks[task].entity = Some(entity);
@@ -228,19 +236,7 @@ impl<O: Observer> Engine<O> {
             return;
         }
         let by_tick = request.is_some_and(|request| request.by_tick);
-        self.switch(cpu, now, next, reason(sleeps, by_tick));
-        let returns = next.is_some_and(|next| self.tasks[next].returns());
-        let (state, costs) = (&mut self.cpus[cpu], &self.machine.costs);
-        state.user_since = begin
-            + match (sleeps, returns) {
-                (true, _) => costs.switch_from_sleep_ns.get(),
-                (false, true) => costs.switch_to_woken_ns.get(),
-                (false, false) => costs.switch_ns.get(),
-            };
-        if self.has_slice_timer {
-            let at = state.user_since - costs.slice_timer_ns.get();
-            state.start_slice_timer(at, true);
-        }
+        self.switch(cpu, [begin, now], next, reason(sleeps, by_tick));
     }
 
     fn account_previous(&mut self, cpu: usize, place: usize, now: u64, sleeps: bool) {
@@ -276,11 +272,27 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Switches to a task, and counts the end of the other one's stretch.
-    fn switch(&mut self, cpu: usize, now: u64, next: Option<usize>, why: End) {
-        let state = &mut self.cpus[cpu];
+    fn switch(
+        &mut self,
+        cpu: usize,
+        [begin, now]: [u64; 2],
+        next: Option<usize>,
+        why: End,
+    ) {
+        let (state, costs) = (&mut self.cpus[cpu], &self.machine.costs);
         let (previous, began) = (state.current, state.switched_at);
-        let woken = next.is_some_and(|next| self.tasks[next].woken_at >= began);
-        let end = if why == End::Other && woken { End::Wakeup } else { why };
+        let next_task = next.map(|next| &self.tasks[next]);
+        let is_woken = next_task.is_some_and(|task| task.woken_at >= began);
+        let end = if why == End::Other && is_woken { End::Wakeup } else { why };
+        let switch_ns = if why == End::Sleep {
+            costs.switch_from_sleep_ns
+        } else if next_task.is_some_and(Task::returns) {
+            costs.switch_to_woken_ns
+        } else {
+            costs.switch_ns
+        };
+        (state.current, state.switched_at) = (next, now);
+        state.user_since = begin + switch_ns.get();
         if let Some(place) = previous {
             let time = &mut self.tasks[place].time;
             match end {
@@ -297,9 +309,13 @@ impl<O: Observer> Engine<O> {
             ns: Nanos::from_nanos(now.saturating_sub(began)),
             end: if previous.is_none() { End::Sleep } else { end },
         });
-        (state.current, state.switched_at) = (next, now);
         if state.is_nohz_full || previous.is_none() != next.is_none() {
             self.stop_or_start_tick(cpu, now);
+        }
+        if self.has_slice_timer {
+            let state = &mut self.cpus[cpu];
+            let timer_ns = self.machine.costs.slice_timer_ns.get();
+            state.start_slice_timer(state.user_since - timer_ns);
         }
     }
 

@@ -40,32 +40,21 @@ impl Timers {
     /// Sets one; of several with the same end, the first one runs first.
     #[inline]
     pub(crate) fn set(&mut self, timer: Timer) {
-        self.set.push(timer);
-        self.put(self.set.len() - 1, timer);
+        let behind = self.set.iter().rposition(|other| other.by > timer.by);
+        self.set.insert(behind.map_or(0, |place| place + 1), timer);
     }
 
     /// Sets one instead of that with the same action, if that is not so near to it.
     #[inline]
     pub(crate) fn reset(&mut self, timer: Timer, near: u64) {
-        match self.set.iter().position(|other| other.action == timer.action) {
-            Some(place) if self.set[place].by.abs_diff(timer.by) <= near => {}
-            Some(place) => self.put(place, timer),
-            None => self.set(timer),
+        let is_same = |other: &Timer| other.action == timer.action;
+        if let Some(place) = self.set.iter().position(is_same) {
+            if self.set[place].by.abs_diff(timer.by) <= near {
+                return;
+            }
+            self.set.remove(place);
         }
-    }
-
-    /// Puts one where it belongs, instead of that at a place; there are few of them, near to it.
-    #[inline]
-    fn put(&mut self, mut place: usize, timer: Timer) {
-        while place > 0 && self.set[place - 1].by <= timer.by {
-            self.set[place] = self.set[place - 1];
-            place -= 1;
-        }
-        while self.set.get(place + 1).is_some_and(|other| other.by > timer.by) {
-            self.set[place] = self.set[place + 1];
-            place += 1;
-        }
-        self.set[place] = timer;
+        self.set(timer);
     }
 
     /// When the next interrupt is.
