@@ -61,6 +61,7 @@ pub(crate) enum NextBuddy {
 
 impl Cfs {
     /// Accounts the running task (`update_curr`).
+    #[inline]
     pub(crate) fn account(&self, queue: &mut Queue, now: u64) {
         if queue.account(now, self.rounding) {
             Self::advance(queue);
@@ -68,6 +69,7 @@ impl Cfs {
     }
 
     /// Advances the least virtual time (`update_min_vruntime`).
+    #[inline]
     fn advance(queue: &mut Queue) {
         let least = match (queue.current.as_deref(), queue.first()) {
             (Some(current), Some(first)) => current.vruntime.min(first.vruntime),
@@ -78,6 +80,7 @@ impl Cfs {
     }
 
     /// Places a task and queues it (`enqueue_entity`); the queue is accounted.
+    #[inline]
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
@@ -104,6 +107,7 @@ impl Cfs {
         queue.push(entity);
     }
 
+    #[inline]
     fn credit(&self, entity: &Entity) -> u64 {
         match self.weighted_credit {
             true => self.rounding.to_virtual(self.sleeper_credit, entity.weight),
@@ -112,6 +116,7 @@ impl Cfs {
     }
 
     /// Takes the running task out, which sleeps (`dequeue_entity`); the queue is accounted.
+    #[inline]
     pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         if self.sleeper_holds_minimum {
             Self::advance(queue);
@@ -184,6 +189,7 @@ impl Cfs {
 
     /// Whether a task that woke up preempts the running one (`check_preempt_wakeup`); the queue is
     /// accounted. If a reschedule is already requested, only buddies change.
+    #[inline]
     pub(crate) fn preempts(
         &self,
         queue: &mut Queue,
@@ -219,6 +225,7 @@ impl Cfs {
     }
 
     /// The running entity is picked again.
+    #[inline]
     pub(crate) fn renew_picked(&self, current: &mut Entity) {
         if self.repick_renews {
             current.sum_exec_picked = current.sum_exec;
@@ -226,6 +233,7 @@ impl Cfs {
     }
 
     /// How far `later` has to be behind `earlier` (`wakeup_gran`).
+    #[inline]
     fn granularity(&self, later: &Entity, earlier: &Entity) -> i64 {
         let granularity = self.wakeup_granularity;
         let weight =
@@ -237,6 +245,7 @@ impl Cfs {
     }
 
     /// Which entity runs next (`pick_next_entity`); the queue is accounted.
+    #[inline]
     pub(crate) fn pick(&self, queue: &Queue) -> Option<usize> {
         let first = queue.first();
         let left = match (&queue.current, first) {

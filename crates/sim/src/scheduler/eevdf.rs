@@ -76,6 +76,7 @@ impl Eevdf {
     }
 
     /// Renews the deadline if it is reached (`update_deadline`).
+    #[inline]
     fn renew(&self, entity: &mut Entity) -> bool {
         if entity.vruntime < entity.deadline {
             return false;
@@ -84,6 +85,7 @@ impl Eevdf {
         true
     }
 
+    #[inline]
     fn lost_protection(&self, queue: &Queue) -> bool {
         match self.protection {
             // That it is not eligible matters only where a short slice cancelled the protection.
@@ -92,6 +94,7 @@ impl Eevdf {
         }
     }
 
+    #[inline]
     fn is_protected(&self, queue: &Queue) -> bool {
         queue.current.as_ref().is_some_and(|current| match self.protection {
             Protection::UntilRenewed => {
@@ -101,11 +104,13 @@ impl Eevdf {
         })
     }
 
+    #[inline]
     fn slice(&self, entity: &Entity) -> u64 {
         if entity.slice > 0 { entity.slice } else { self.base_slice }
     }
 
     /// The shortest slice in a queue that is not empty.
+    #[inline]
     fn shortest(&self, queue: &Queue) -> u64 {
         if !queue.has_own_slices {
             return self.base_slice;
@@ -114,6 +119,7 @@ impl Eevdf {
     }
 
     /// The longest one.
+    #[inline]
     fn longest(&self, queue: &Queue) -> u64 {
         if !queue.has_own_slices {
             return self.base_slice;
@@ -121,11 +127,13 @@ impl Eevdf {
         queue.entities().map(|one| self.slice(one)).max().unwrap_or(self.base_slice)
     }
 
+    #[inline]
     fn vslice(&self, entity: &Entity) -> i64 {
         signed(ROUNDING.to_virtual(self.slice(entity), entity.weight))
     }
 
     /// Places an entity and queues it (`place_entity`); the queue is accounted.
+    #[inline]
     pub(crate) fn enqueue(
         &self,
         queue: &mut Queue,
@@ -136,6 +144,7 @@ impl Eevdf {
         queue.push(entity);
     }
 
+    #[inline]
     fn place(&self, queue: &Queue, entity: &mut Entity, arrival: Arrival) {
         let average = queue.average();
         let load = signed(queue.load());
@@ -159,6 +168,7 @@ impl Eevdf {
     }
 
     /// The lag of an entity, within its limits (`entity_lag`).
+    #[inline]
     pub(crate) fn lag(&self, queue: &Queue, entity: &Entity) -> i64 {
         let limit = match self.lag_limit {
             LagLimit::TwoSlices => (2 * self.slice(entity)).max(self.tick),
@@ -200,6 +210,7 @@ impl Eevdf {
 
     /// The running task sleeps (`dequeue_entity`): it is taken out, or stays queued until it is
     /// eligible. The queue is accounted.
+    #[inline]
     pub(crate) fn sleep(&self, queue: &mut Queue) -> Option<Box<Entity>> {
         let current = queue.current.as_ref()?;
         let stays = self.delay_dequeue && !queue.is_eligible(current.vruntime);
@@ -372,6 +383,7 @@ impl Eevdf {
     }
 
     /// Begins the protection of the entity that was just picked (`set_protect_slice`).
+    #[inline]
     pub(crate) fn protect(&self, queue: &mut Queue) {
         let shortest = self.shortest(queue);
         let Some(current) = &mut queue.current else { return };
