@@ -99,6 +99,8 @@ pub(crate) struct Queue {
     key: Key,
     /// Those that wait; the next one is the last.
     waiting: Vec<Waiting>,
+    /// Where the one was put that ran last. If it is a buddy, it is there mostly.
+    put: usize,
     /// The one that runs.
     pub(crate) current: Option<Box<Entity>>,
     /// CFS: the virtual time that all have reached; it never decreases.
@@ -212,6 +214,7 @@ impl Queue {
             average: averages.then(LoadAverage::default),
             key,
             waiting: Vec::new(),
+            put: 0,
             current: None,
             min_vruntime: 0,
             buddies: Buddies::default(),
@@ -286,12 +289,14 @@ impl Queue {
         self.insert(entity);
     }
 
+    /// Returns its place.
     #[inline]
-    fn insert(&mut self, entity: Box<Entity>) {
+    fn insert(&mut self, entity: Box<Entity>) -> usize {
         let key = self.key.of(&entity);
         let (vruntime, task) = (entity.vruntime, entity.task);
         let place = self.place(key);
         self.waiting.insert(place, Waiting { key, vruntime, task, entity });
+        place
     }
 
     /// The place of one with this key, behind its equals: it is mostly near to one of the ends.
@@ -309,7 +314,7 @@ impl Queue {
     pub(crate) fn put_current(&mut self) {
         if let Some(mut entity) = self.current.take() {
             entity.ran_until = self.accounted_until;
-            self.insert(entity);
+            self.put = self.insert(entity);
         }
     }
 
@@ -337,11 +342,20 @@ impl Queue {
 
     #[inline]
     fn remove(&mut self, task: usize) -> Option<Box<Entity>> {
-        if self.waiting.last()?.task == task {
+        let place = self.find_waiting(task)?;
+        if place + 1 == self.waiting.len() {
             return self.waiting.pop().map(|waiting| waiting.entity);
         }
-        let place = self.waiting.iter().rposition(|one| one.task == task)?;
         Some(self.waiting.remove(place).entity)
+    }
+
+    /// The place of one that waits.
+    #[inline]
+    fn find_waiting(&self, task: usize) -> Option<usize> {
+        let is_task = |waiting: &Waiting| waiting.task == task;
+        let mut likely = [self.waiting.len().checked_sub(1)?, self.put].into_iter();
+        let found = likely.find(|place| self.waiting.get(*place).is_some_and(is_task));
+        found.or_else(|| self.waiting.iter().rposition(is_task))
     }
 
     /// Lets one that waits run from `now` on; there is no running one.
@@ -361,14 +375,14 @@ impl Queue {
     #[inline]
     pub(crate) fn find(&self, task: usize) -> Option<&Entity> {
         let current = self.current.as_deref().filter(|entity| entity.task == task);
-        let waiting = || self.waiting.iter().rfind(|waiting| waiting.task == task);
-        current.or_else(|| waiting().map(|waiting| waiting.entity.as_ref()))
+        let waiting = || Some(self.waiting[self.find_waiting(task)?].entity.as_ref());
+        current.or_else(waiting)
     }
 
     /// One that waits, to change what it is not sorted by.
     pub(crate) fn waiting_mut(&mut self, task: usize) -> Option<&mut Entity> {
-        let found = self.waiting.iter_mut().find(|waiting| waiting.task == task);
-        found.map(|waiting| waiting.entity.as_mut())
+        let place = self.find_waiting(task)?;
+        Some(&mut self.waiting[place].entity)
     }
 
     #[inline]
