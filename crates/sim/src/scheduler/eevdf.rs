@@ -353,17 +353,18 @@ impl Eevdf {
             if !delayed {
                 return Some(task);
             }
-            asleep.push(self.release(queue, task)?);
+            self.release(queue, task, asleep)?;
         }
     }
 
-    /// Takes a delayed entity out.
-    fn release(&self, queue: &mut Queue, task: usize) -> Option<Box<Entity>> {
+    /// Moves a delayed entity to `asleep`; `None`: it is not there.
+    fn release(&self, queue: &mut Queue, task: usize, asleep: &mut Asleep) -> Option<()> {
         let lag = self.delayed_lag(queue, queue.find(task)?);
         let mut entity = queue.take(task)?;
         entity.delayed = false;
         entity.lag = lag;
-        Some(entity)
+        asleep.push(entity);
+        Some(())
     }
 
     /// The eligible entity with the earliest deadline (`pick_eevdf`).

@@ -48,7 +48,7 @@ impl Timers {
     #[inline]
     pub(crate) fn reset(&mut self, timer: Timer, near: u64) {
         let is_same = |other: &Timer| other.action == timer.action;
-        if let Some(place) = self.set.iter().position(is_same) {
+        if let Some(place) = self.set.iter().rposition(is_same) {
             if self.set[place].by.abs_diff(timer.by) <= near {
                 return;
             }
