@@ -294,7 +294,11 @@ impl Queue {
     fn insert(&mut self, entity: Box<Entity>) -> usize {
         let key = self.key.of(&entity);
         let (vruntime, task) = (entity.vruntime, entity.task);
-        let place = self.place(key);
+        // Those that wake up are often before all others.
+        let place = match self.waiting.last() {
+            Some(next) if next.key <= key => self.place(key),
+            _ => self.waiting.len(),
+        };
         self.waiting.insert(place, Waiting { key, vruntime, task, entity });
         place
     }
