@@ -99,7 +99,7 @@ pub(crate) struct Queue {
     key: Key,
     /// Those that wait; the next one is the last.
     waiting: Vec<Waiting>,
-    /// Where the one was put that ran last. If it is a buddy, it is there mostly.
+    /// Where the one was put that ran last: a buddy is mostly found there.
     put: usize,
     /// The one that runs.
     pub(crate) current: Option<Box<Entity>>,

@@ -112,13 +112,11 @@ impl<O: Observer> Engine<O> {
         if let Some(priority) = priority {
             self.cpus[target].wake_realtime(place, priority);
         } else {
-            let reschedule = match entity {
-                Some(entity) => self.enqueue(entity, [from, target], now),
-                None => match self.cpus[target].fair.requeue(place, now) {
-                    Some(reschedule) => reschedule,
-                    None => return,
-                },
+            let queued = match entity {
+                Some(entity) => Some(self.enqueue(entity, [from, target], now)),
+                None => self.cpus[target].fair.requeue(place, now),
             };
+            let Some(reschedule) = queued else { return };
             if reschedule {
                 self.cpus[target].request(false, self.is_lazy);
             }

@@ -116,7 +116,7 @@ pub(crate) struct Task {
     pub(crate) until: Until,
     /// The times that it was woken while it waited, to find what ended another's slice.
     pub(crate) woken_at: u64,
-    /// Except for times: passes are those of tasks that sleep.
+    /// What is counted. Only tasks that sleep count passes: those of others follow from `user`.
     pub(crate) time: TaskTime,
 }
 
