@@ -23,8 +23,9 @@ use crate::scheduler::{
 /// The limits of rounds and samples, and of all of them.
 const SHORTEST: Nanos = Nanos::from_millis(1);
 const LONGEST: Nanos = Nanos::from_secs(24 * 3600);
-/// Interval at which the sampler looks whether all tasks have run.
-const LOOK: Nanos = Nanos::from_millis(2);
+/// Interval at which the sampler looks whether all tasks have run: 2 ms, without the time from the start of its
+/// timer to the switch to another task.
+const LOOK: Nanos = Nanos::from_nanos(1_998_200);
 /// The most stretches and wake-ups that are stored, of all CPUs.
 const STORED_MAX: usize = 2_000_000;
 /// When a simulation is taken: virtual time begins then. The same inputs give the same bytes.
@@ -131,7 +132,10 @@ impl Simulation {
         let (seed, offset) = (self.seed.wrapping_add(log.rounds), log.offset);
         machine.tick_phase_ns = self.tick_phase(spec, phase, seed);
         let load = self.load(spec, offset + Nanos::from_nanos(spec.turn_ns().get() / 2));
+        let threads = count(spec)..self.sampler(spec);
+        let (is_first, lags) = (log.rounds == 0, log.lags.clone());
         let mut engine = Engine::new(&rules, &machine, load, seed, log)?;
+        engine.set_lags(threads.start, &lags);
         // As `measure` waits until all have run, at a real-time priority. This decides for long how
         // far the tasks are apart.
         while !engine.have_run(count(spec)) {
@@ -141,9 +145,14 @@ impl Simulation {
         let granularity = engine.granularity();
         let began = engine.now();
         engine.observer().begin(began, granularity);
+        if !is_first {
+            self.wake_threads(spec, &mut engine, Wakes::after_exits);
+        }
         let samples = self.samples(spec, &mut engine, offset);
         let length = engine.now().saturating_sub(began);
+        let lags = engine.lags(threads);
         let mut log = engine.into_observer();
+        log.lags = lags;
         log.offset = offset + length;
         log.began = None;
         log.rounds += 1;
@@ -201,10 +210,10 @@ impl Simulation {
         if self.reads_itself {
             read = engine.read_by_themselves(spec.spinners as usize);
         } else {
-            let each = self.machine.costs.reading_ns;
-            let work = each.saturating_mul(count(spec) as u64);
+            let [all, each] = self.machine.costs.reading_ns;
+            let work = all + each.saturating_mul(count(spec) as u64);
             engine.run_until_works(self.sampler(spec), work);
-            self.wake_threads(spec, engine);
+            self.wake_threads(spec, engine, Wakes::after_reading);
         }
         let now = engine.now();
         let others = engine.times().into_iter().take(count(spec)).skip(read.len());
@@ -212,12 +221,15 @@ impl Simulation {
         read
     }
 
-    /// Wakes up the kernel threads that have work after a reading, which are behind the tasks.
-    fn wake_threads(&self, spec: &SlicesSpec, engine: &mut Engine<Log>) {
+    /// Wakes up the kernel threads, which are behind the tasks, at these ticks.
+    fn wake_threads(
+        &self,
+        spec: &SlicesSpec,
+        engine: &mut Engine<Log>,
+        ticks: impl Fn(Wakes) -> &'static [u64],
+    ) {
         for (thread, place) in self.machine.threads.iter().zip(count(spec)..) {
-            if let Wakes::AfterReading(ticks) = thread.wakes {
-                ticks.iter().for_each(|tick| engine.wake_at_tick(place, *tick));
-            }
+            ticks(thread.wakes).iter().for_each(|tick| engine.wake_at_tick(place, *tick));
         }
     }
 
@@ -375,6 +387,8 @@ struct Log {
     rounds: u64,
     /// The names of kernel threads.
     threads: Vec<&'static str>,
+    /// Their lags at the end of the last round: they outlive it.
+    lags: Vec<i64>,
     cpus: Vec<CpuSwitches>,
     placements: Placements,
 }
@@ -394,6 +408,7 @@ impl Log {
             began: None,
             rounds: 0,
             threads: simulation.machine.threads.iter().map(|one| one.name).collect(),
+            lags: Vec::new(),
             cpus: (0..simulation.machine.cpus).map(cpu).collect(),
             placements: Placements { granularity_ns: None, wakeups: Vec::new(), lost: 0 },
         }

@@ -676,3 +676,63 @@ fn spinners_read_themselves() {
         }
     }
 }
+
+/// Check that a thread whose timeout ends at a tick wakes up after the tick has ended the slice, which is why the
+/// slice ended, and that the softirq is part of the interrupt.
+#[test]
+fn timeouts_end_after_ticks() {
+    let costs = Costs { softirq_ns: us(10), ..Costs::NONE };
+    let machine = Machine { costs, ..one_cpu(250) };
+    let work = Work::Timeout { sleep_ns: Some(ms(40)), work_ns: us(5) };
+    let tasks = [spinners(2), vec![task(work, 0, 1)]].concat();
+    for name in ["6.6", "6.12", "6.18"] {
+        let log = Stretches::default();
+        let mut engine =
+            Engine::new(&rules(name, &[]), &machine, tasks.clone(), 1, log).unwrap();
+        engine.run_until(ms(1_000));
+        let stretches = engine.into_observer().0;
+        let starts = |ran: &Ran| ran.task == Some(2) && ran.start_ns < ms(999);
+        let pairs = stretches.windows(2).filter(|pair| starts(&pair[1]));
+        let at_once: Vec<&[Ran]> = pairs
+            .filter(|pair| pair[1].start_ns.get() % ms(4).get() == us(10).get())
+            .collect();
+        assert!(!at_once.is_empty(), "{name}");
+        assert!(at_once.iter().all(|pair| pair[0].end == End::Tick), "{at_once:?}");
+    }
+}
+
+/// Check that a task that was behind the others when it began to sleep waits less when it wakes up, by EEVDF, and
+/// that lags are those that were set.
+#[test]
+fn lags_decide() {
+    for name in ["6.6", "6.12", "6.18", "7.2"] {
+        let waited = |lag: Nanos| {
+            let lag = i64::try_from(lag.get()).unwrap();
+            let tasks = [spinners(16), vec![waits(Policy::Other(0), us(5))]].concat();
+            let mut engine =
+                Engine::new(&rules(name, &[]), &one_cpu(250), tasks, 1, Ignore).unwrap();
+            engine.set_lags(16, &[lag]);
+            assert_eq!(engine.lags(15..17), [0, lag], "{name}");
+            engine.run_until(ms(101));
+            engine.wake_at_tick(16, 1);
+            let times = (102..300).find(|at| {
+                engine.run_until(ms(*at));
+                engine.times()[16].voluntary == 1
+            });
+            times.unwrap()
+        };
+        let [behind, average] = [ms(20), ms(0)].map(waited);
+        assert!(behind < average, "{name}: {behind}, {average}");
+    }
+}
+
+/// Check that the first task begins when the one that has started all has gone to sleep.
+#[test]
+fn begins_after_the_sampler() {
+    let costs = Costs { switch_from_realtime_ns: us(5), ..Costs::NONE };
+    let machine = Machine { costs, pass_ns: us(1), ..one_cpu(250) };
+    let rules = rules("6.12", &[]);
+    let mut engine = Engine::new(&rules, &machine, spinners(1), 1, Ignore).unwrap();
+    engine.run_until(ms(1));
+    assert_eq!(engine.times()[0].passes, 995);
+}

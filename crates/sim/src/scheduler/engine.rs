@@ -8,6 +8,8 @@
 //! An engine is generic over its observer, and compiled in the crate that names one: what runs at each event
 //! is `#[inline]` in this folder, which saves a fifth of the time.
 
+use std::ops::Range;
+
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use recording::TaskTime;
@@ -101,7 +103,7 @@ impl<O: Observer> Engine<O> {
             engine.start(task);
         }
         for cpu in 0..engine.cpus.len() {
-            engine.schedule(cpu, 0, false);
+            engine.schedule(cpu, 0, true);
             engine.stop_or_start_tick(cpu, 0);
         }
         Ok(engine)
@@ -236,6 +238,25 @@ impl<O: Observer> Engine<O> {
         TaskTime { cpu_ns, passes, ..task.time }
     }
 
+    /// How far each of these tasks was behind the others when it began to sleep, by the rules of EEVDF.
+    pub fn lags(&self, tasks: Range<usize>) -> Vec<i64> {
+        let entity = |place: usize| {
+            let task = &self.tasks[place];
+            task.entity.as_deref().or_else(|| self.cpus[task.cpu].fair.find(place))
+        };
+        tasks.map(|place| entity(place).map_or(0, |entity| entity.lag)).collect()
+    }
+
+    /// Lets tasks that sleep, from this one on, have these lags.
+    pub fn set_lags(&mut self, first: usize, lags: &[i64]) {
+        let tasks = self.tasks.iter_mut().skip(first);
+        for (task, lag) in tasks.zip(lags) {
+            if let Some(entity) = &mut task.entity {
+                entity.lag = *lag;
+            }
+        }
+    }
+
     fn pass_ns(&self) -> u64 {
         self.machine.pass_ns.get().max(1)
     }
@@ -248,8 +269,7 @@ impl<O: Observer> Engine<O> {
             self.tasks.push(task);
             if let Some(sleep) = sleep_ns {
                 let from = self.random_below(sleep.get());
-                let by = self.tick_from(from);
-                self.set_wakeup(cpu, place, [by, by]);
+                self.set_timeout(cpu, place, from);
             }
             return;
         }
@@ -327,13 +347,10 @@ impl<O: Observer> Engine<O> {
         self.events += 1;
         let costs = &self.machine.costs;
         match timer.action {
-            Action::Wake(task) => {
-                let [before, after] = costs.wakeup_ns.map(Nanos::get);
-                let request = self.cpus[cpu].request;
-                let checks = request.is_none_or(|request| request.is_lazy);
-                let unchecked = if checks { 0 } else { costs.check_ns.get() };
-                self.wake(cpu, task, clock + before);
-                clock + before + after.saturating_sub(unchecked)
+            Action::Wake(task) => self.expire(cpu, task, clock),
+            Action::Timeout(task) => {
+                let softirq = costs.softirq_ns.get();
+                self.expire(cpu, task, clock + softirq)
             }
             Action::Tick => {
                 let [before, after] = costs.tick_ns.map(Nanos::get);
@@ -360,6 +377,18 @@ impl<O: Observer> Engine<O> {
                 clock
             }
         }
+    }
+
+    /// A timer that wakes a task up; returns the time after it.
+    #[inline]
+    fn expire(&mut self, cpu: usize, task: usize, clock: u64) -> u64 {
+        let costs = &self.machine.costs;
+        let [before, after] = costs.wakeup_ns.map(Nanos::get);
+        let request = self.cpus[cpu].request;
+        let checks = request.is_none_or(|request| request.is_lazy);
+        let unchecked = if checks { 0 } else { costs.check_ns.get() };
+        self.wake(cpu, task, clock + before);
+        clock + before + after.saturating_sub(unchecked)
     }
 
     /// The first tick at or after that time.

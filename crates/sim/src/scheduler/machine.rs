@@ -54,8 +54,10 @@ pub enum Wakes {
     Every(Nanos),
     /// The same, where the length depends on the time of the measurement: since when, and how long.
     Adapting(&'static [(Nanos, Nanos)]),
-    /// At these ticks after the sampler has begun to read, which are counted from 1.
+    /// At these ticks after the sampler has begun to read, counted from 1.
     AfterReading(&'static [u64]),
+    /// At these ticks after the measurement of a round has begun, if the tasks of another one have ended before.
+    AfterExits(&'static [u64]),
 }
 
 impl Wakes {
@@ -67,7 +69,23 @@ impl Wakes {
                 let now = lengths.iter().rev().find(|(since, _)| at >= *since);
                 now.map(|(_, sleep)| *sleep)
             }
-            Self::AfterReading(_) => None,
+            Self::AfterReading(_) | Self::AfterExits(_) => None,
+        }
+    }
+
+    /// The ticks after a reading.
+    pub(crate) fn after_reading(self) -> &'static [u64] {
+        match self {
+            Self::AfterReading(ticks) => ticks,
+            Self::Every(_) | Self::Adapting(_) | Self::AfterExits(_) => &[],
+        }
+    }
+
+    /// The ticks after tasks have ended.
+    pub(crate) fn after_exits(self) -> &'static [u64] {
+        match self {
+            Self::AfterExits(ticks) => ticks,
+            Self::Every(_) | Self::Adapting(_) | Self::AfterReading(_) => &[],
         }
     }
 }
@@ -78,7 +96,8 @@ impl KernelThread {
 
     /// Those of the kernel that a set of rules is from, in a guest that does nothing else: `kcompactd0`
     /// and a worker of every kernel, DAMON's thread in Debian's 6.18 and later. The files that a reading has
-    /// closed are freed after a grace period, for which RCU's thread wakes up.
+    /// closed are freed after a grace period, for which RCU's thread wakes up; since 6.18 it did so only
+    /// after tasks had ended.
     ///
     /// Source: traces of exact guests (`sched_switch`), means.
     fn measured(version: Version) -> Vec<Self> {
@@ -107,14 +126,14 @@ impl KernelThread {
                 thread("rcu_preempt", after(&[1, 2]), 2),
             ],
             Version::ProtectedVruntime => vec![
-                thread("kworker", every(400), 48),
-                thread("rcu_preempt", after(&[1]), 2),
-                damon(380),
+                thread("kworker", every(950), 110),
+                thread("rcu_preempt", Wakes::AfterExits(&[1, 2, 3]), 2),
+                damon(300),
             ],
             Version::SliceTimer => vec![
-                thread("kworker", every(500), 30),
-                thread("rcu_preempt", after(&[1]), 2),
-                damon(18),
+                thread("kworker", every(950), 110),
+                thread("rcu_preempt", Wakes::AfterExits(&[1, 2]), 2),
+                damon(12),
             ],
         });
         threads
@@ -124,8 +143,8 @@ impl KernelThread {
 /// How DAMON's thread adapts its interval, which is longer than its sleep by a tick.
 const DAMON: [(Nanos, Nanos); 3] = [
     (Nanos::ZERO, Nanos::from_millis(20)),
-    (Nanos::from_millis(500), Nanos::from_millis(40)),
-    (Nanos::from_millis(3000), Nanos::from_millis(80)),
+    (Nanos::from_millis(1000), Nanos::from_millis(40)),
+    (Nanos::from_millis(3300), Nanos::from_millis(80)),
 ];
 /// How long after a tick the first of the tasks is forked.
 const FIRST_FORK: Nanos = Nanos::from_micros(60);
@@ -152,6 +171,8 @@ pub struct Costs {
     pub switch_to_woken_ns: Nanos,
     /// The same, if the task before it went to sleep.
     pub switch_from_sleep_ns: Nanos,
+    /// The same, if that was a real-time task.
+    pub switch_from_realtime_ns: Nanos,
     /// From a system call that sleeps to the start of its timer.
     pub sleep_ns: Nanos,
     /// From that system call to the reading of the clock in `schedule()`.
@@ -162,21 +183,23 @@ pub struct Costs {
     pub slice_timer_ns: Nanos,
     /// From user mode until a system call updates the queue, and back.
     pub call_ns: [Nanos; 2],
-    /// How long the sampler takes to read the times of one task.
-    pub reading_ns: Nanos,
+    /// How long the sampler takes to read the times of tasks: for all, and for each.
+    pub reading_ns: [Nanos; 2],
     /// How long it takes to fork one.
     pub fork_ns: Nanos,
     /// How long a new task runs before its work begins.
     pub start_ns: Nanos,
+    /// From the end of a tick to a wake-up by a timer of the timer wheel, which runs in a softirq after it.
+    pub softirq_ns: Nanos,
 }
 
 impl Costs {
     /// None: what the rules alone do.
-    pub const NONE: Self = Self::of([0; 17]);
+    pub const NONE: Self = Self::of([0; 20]);
 
     /// In the order of the fields; the timer of slices is 7.2's.
-    const fn of(ns: [u64; 17]) -> Self {
-        const fn at(ns: [u64; 17], place: usize) -> Nanos {
+    const fn of(ns: [u64; 20]) -> Self {
+        const fn at(ns: [u64; 20], place: usize) -> Nanos {
             Nanos::from_nanos(ns[place])
         }
         Self {
@@ -189,14 +212,16 @@ impl Costs {
             switch_ns: at(ns, 7),
             switch_to_woken_ns: at(ns, 8),
             switch_from_sleep_ns: at(ns, 9),
-            sleep_ns: at(ns, 10),
-            sleep_to_schedule_ns: at(ns, 11),
-            slice_end_ns: [at(ns, 12), at(ns, 12)],
-            slice_timer_ns: at(ns, 12),
-            call_ns: [at(ns, 13), at(ns, 13)],
-            reading_ns: at(ns, 14),
-            fork_ns: at(ns, 15),
-            start_ns: at(ns, 16),
+            switch_from_realtime_ns: at(ns, 10),
+            sleep_ns: at(ns, 11),
+            sleep_to_schedule_ns: at(ns, 12),
+            slice_end_ns: [at(ns, 13), at(ns, 13)],
+            slice_timer_ns: at(ns, 13),
+            call_ns: [at(ns, 14), at(ns, 14)],
+            softirq_ns: at(ns, 15),
+            reading_ns: [at(ns, 16), at(ns, 17)],
+            fork_ns: at(ns, 18),
+            start_ns: at(ns, 19),
         }
     }
 
@@ -212,31 +237,31 @@ impl Costs {
         match rules.version() {
             Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => {
                 Self::of([
-                    387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 540, 767, 0,
-                    400, 45_000, 111_000, 51_000,
+                    387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 2608, 540, 767,
+                    0, 400, 500, 48_000, 44_000, 111_000, 51_000,
                 ])
             }
             Version::LastCfs => Self::of([
-                378, 983, 1172, 177, 1346, 59, 240, 1996, 2106, 2424, 561, 870, 0, 400,
-                46_000, 127_000, 61_000,
+                378, 983, 1172, 177, 1346, 59, 240, 1996, 2106, 2424, 2424, 561, 870, 0,
+                400, 350, 43_000, 48_000, 127_000, 61_000,
             ]),
             Version::FirstEevdf | Version::DelayedDequeue => Self::of([
-                384, 1062, 913, 191, 1661, 335, 606, 2771, 2171, 2812, 541, 1002, 0, 400,
-                50_000, 150_000, 60_000,
+                384, 1062, 913, 191, 1661, 335, 606, 2771, 2171, 2812, 2812, 541, 1002,
+                0, 400, 390, 50_000, 51_500, 150_000, 60_000,
             ]),
             Version::ProtectedVruntime => Self {
                 check_ns: Nanos::from_nanos(1000),
                 ..Self::of([
-                    411, 1159, 1280, 212, 2022, 173, 302, 2877, 3013, 3109, 535, 920, 0,
-                    400, 52_000, 168_000, 61_000,
+                    411, 1159, 1280, 212, 2022, 173, 302, 2877, 3013, 3109, 3109, 535,
+                    920, 0, 400, 490, 60_000, 50_000, 168_000, 61_000,
                 ])
             },
             Version::SliceTimer => Self {
                 check_ns: Nanos::from_nanos(1000),
                 slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
                 ..Self::of([
-                    433, 1138, 1088, 205, 1970, 256, 352, 3280, 3043, 3273, 722, 949,
-                    1000, 400, 49_500, 162_000, 59_000,
+                    433, 1138, 1088, 205, 1970, 256, 352, 3280, 3043, 3273, 3652, 722,
+                    949, 1000, 400, 565, 68_000, 48_000, 162_000, 59_000,
                 ])
             },
         }

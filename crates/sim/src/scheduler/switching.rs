@@ -46,8 +46,7 @@ impl<O: Observer> Engine<O> {
             Work::Sleep { sleep_ns, .. } => self.sleep(cpu, place, sleep_ns.get(), now),
             Work::Timeout { sleep_ns, .. } => {
                 if let Some(sleep) = sleep_ns {
-                    let by = self.tick_from(now + sleep.get());
-                    self.set_wakeup(cpu, place, [by, by]);
+                    self.set_timeout(cpu, place, now + sleep.get());
                 }
                 self.begin_sleep(cpu, place, now);
             }
@@ -93,8 +92,14 @@ impl<O: Observer> Engine<O> {
         let Some(task) = self.tasks.get(place) else { return };
         let cpu = task.cpu;
         let after = tick.saturating_sub(1) * self.period;
-        let by = self.tick_from(self.now().get()) + after;
-        self.set_wakeup(cpu, place, [by, by]);
+        let from = self.tick_from(self.now().get()) + after;
+        self.set_timeout(cpu, place, from);
+    }
+
+    /// Wakes a task up at the first tick from then on, by the timer wheel.
+    pub(crate) fn set_timeout(&mut self, cpu: usize, place: usize, from: u64) {
+        let by = self.tick_from(from);
+        self.cpus[cpu].timers.set(Timer { from: by, by, action: Action::Timeout(place) });
     }
 
     /// Wakes a task up, whose timer was on `cpu` (`try_to_wake_up`).
@@ -282,8 +287,12 @@ impl<O: Observer> Engine<O> {
         let next_task = next.map(|next| &self.tasks[next]);
         let is_woken = next_task.is_some_and(|task| task.woken_at >= began);
         let end = if why == End::Other && is_woken { End::Wakeup } else { why };
+        let is_fair = |task: usize| self.tasks[task].spec.policy.priority().is_none();
         let switch_ns = if why == End::Sleep {
-            costs.switch_from_sleep_ns
+            match previous.is_some_and(is_fair) {
+                true => costs.switch_from_sleep_ns,
+                false => costs.switch_from_realtime_ns,
+            }
         } else if next_task.is_some_and(Task::returns) {
             costs.switch_to_woken_ns
         } else {

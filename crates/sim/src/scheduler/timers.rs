@@ -13,6 +13,8 @@ pub(crate) enum Action {
     SliceEnd,
     /// Wakes a task up.
     Wake(usize),
+    /// The same by the timer wheel, which is looked at after the tick (in a softirq).
+    Timeout(usize),
     /// The hypervisor takes the CPU.
     Steal,
     /// Another CPU requests a reschedule (an interrupt between processors).
@@ -36,11 +38,19 @@ pub(crate) struct Timers {
     set: Vec<Timer>,
 }
 
+impl Timer {
+    /// The end of its range, and whether it comes after others with the same one.
+    #[inline]
+    fn order(&self) -> (u64, bool) {
+        (self.by, matches!(self.action, Action::Timeout(_)))
+    }
+}
+
 impl Timers {
-    /// Sets one; of several with the same end, the first one runs first.
+    /// Sets one; of several with the same end, timeouts run last, and of others the first one runs first.
     #[inline]
     pub(crate) fn set(&mut self, timer: Timer) {
-        let behind = self.set.iter().rposition(|other| other.by > timer.by);
+        let behind = self.set.iter().rposition(|other| other.order() > timer.order());
         self.set.insert(behind.map_or(0, |place| place + 1), timer);
     }
 
