@@ -146,9 +146,6 @@ const DAMON: [(Nanos, Nanos); 3] = [
     (Nanos::from_millis(1000), Nanos::from_millis(40)),
     (Nanos::from_millis(3300), Nanos::from_millis(80)),
 ];
-/// How long after a tick the first of the tasks is forked.
-const FIRST_FORK: Nanos = Nanos::from_micros(60);
-
 /// The time of the kernel's own work, from one point to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
@@ -185,8 +182,8 @@ pub struct Costs {
     pub call_ns: [Nanos; 2],
     /// How long the sampler takes to read the times of tasks: for all, and for each.
     pub reading_ns: [Nanos; 2],
-    /// How long it takes to fork one.
-    pub fork_ns: Nanos,
+    /// How long after a tick the first task is forked, and how long it takes to fork each.
+    pub fork_ns: [Nanos; 2],
     /// How long a new task runs before its work begins.
     pub start_ns: Nanos,
     /// From the end of a tick to a wake-up by a timer of the timer wheel, which runs in a softirq after it.
@@ -195,11 +192,11 @@ pub struct Costs {
 
 impl Costs {
     /// None: what the rules alone do.
-    pub const NONE: Self = Self::of([0; 20]);
+    pub const NONE: Self = Self::of([0; 21]);
 
     /// In the order of the fields; the timer of slices is 7.2's.
-    const fn of(ns: [u64; 20]) -> Self {
-        const fn at(ns: [u64; 20], place: usize) -> Nanos {
+    const fn of(ns: [u64; 21]) -> Self {
+        const fn at(ns: [u64; 21], place: usize) -> Nanos {
             Nanos::from_nanos(ns[place])
         }
         Self {
@@ -220,8 +217,8 @@ impl Costs {
             call_ns: [at(ns, 14), at(ns, 14)],
             softirq_ns: at(ns, 15),
             reading_ns: [at(ns, 16), at(ns, 17)],
-            fork_ns: at(ns, 18),
-            start_ns: at(ns, 19),
+            fork_ns: [at(ns, 18), at(ns, 19)],
+            start_ns: at(ns, 20),
         }
     }
 
@@ -238,22 +235,22 @@ impl Costs {
             Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => {
                 Self::of([
                     387, 918, 1072, 156, 1288, 90, 240, 1919, 2003, 2608, 2608, 540, 767,
-                    0, 400, 500, 48_000, 44_000, 111_000, 51_000,
+                    0, 400, 500, 48_000, 44_000, 100_000, 110_000, 51_000,
                 ])
             }
             Version::LastCfs => Self::of([
                 378, 983, 1172, 177, 1346, 59, 240, 1996, 2106, 2424, 2424, 561, 870, 0,
-                400, 350, 43_000, 48_000, 127_000, 61_000,
+                400, 350, 43_000, 48_000, 110_000, 136_000, 61_000,
             ]),
             Version::FirstEevdf | Version::DelayedDequeue => Self::of([
                 384, 1062, 913, 191, 1661, 335, 606, 2771, 2171, 2812, 2812, 541, 1002,
-                0, 400, 390, 50_000, 51_500, 150_000, 60_000,
+                0, 400, 390, 50_000, 51_500, 90_000, 160_000, 60_000,
             ]),
             Version::ProtectedVruntime => Self {
                 check_ns: Nanos::from_nanos(1000),
                 ..Self::of([
                     411, 1159, 1280, 212, 2022, 173, 302, 2877, 3013, 3109, 3109, 535,
-                    920, 0, 400, 490, 60_000, 50_000, 168_000, 61_000,
+                    920, 0, 400, 490, 60_000, 50_000, 110_000, 172_000, 61_000,
                 ])
             },
             Version::SliceTimer => Self {
@@ -261,7 +258,7 @@ impl Costs {
                 slice_end_ns: [Nanos::from_nanos(47), Nanos::from_nanos(773)],
                 ..Self::of([
                     433, 1138, 1088, 205, 1970, 256, 352, 3280, 3043, 3273, 3652, 722,
-                    949, 1000, 400, 565, 68_000, 48_000, 162_000, 59_000,
+                    949, 1000, 400, 565, 68_000, 48_000, 105_000, 166_000, 59_000,
                 ])
             },
         }
@@ -290,10 +287,11 @@ impl Machine {
     /// One whose kernel's own work takes the time, and whose kernel threads run, that were measured in
     /// exact guests with the kernel of these rules.
     pub fn measured(rules: &Rules, cpus: u32, hz: Hz) -> Self {
+        let costs = Costs::measured(rules);
         Self {
-            tick_phase_ns: hz.period().saturating_sub(FIRST_FORK),
+            tick_phase_ns: hz.period().saturating_sub(costs.fork_ns[0]),
             threads: KernelThread::measured(rules.version()),
-            costs: Costs::measured(rules),
+            costs,
             ..Self::new(cpus, hz)
         }
     }
