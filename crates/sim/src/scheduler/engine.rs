@@ -29,7 +29,7 @@ use crate::scheduler::{Error, Kind, placement};
 /// More are not useful, and slow.
 const CPUS_MAX: u32 = 1024;
 /// The part by which the times differ that new tasks need before their work begins.
-const START_SPREAD: u64 = 20;
+const START_SPREAD: u64 = 256;
 /// The slice of `SCHED_RR` (`RR_TIMESLICE`).
 const ROUND_ROBIN: u64 = 100_000_000;
 
