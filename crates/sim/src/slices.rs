@@ -4,36 +4,32 @@
 //! are measured when all have run. The sampler preempts the first CPU's task to read all tasks; or each
 //! spinner reads its own times, as those of the 2009 report did.
 
+mod log;
+
 use facts::{Facts, TickMode};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use recording::{
-    Body, CpuSwitches, Moments, Phases, Placement, Placements, Policy as Class,
-    Recording, Role, Simulated, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
-    SlicesTurn, Source, Stretch, SwitchedTask, Switches, TaskTime,
+    Body, Moments, Phases, Policy as Class, Recording, Role, Simulated, SlicesSample,
+    SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, TaskTime,
 };
 use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::scheduler::{
-    Engine, Error, KernelThread, Kind, Machine, Observer, Policy, Ran, Rules, TaskSpec,
-    Wakes, Woken, Work,
+    Engine, Error, KernelThread, Kind, Machine, Policy, Rules, TaskSpec, Wakes, Work,
 };
+use crate::slices::log::Log;
 
 /// The limits of rounds and samples, and of all of them.
 const SHORTEST: Nanos = Nanos::from_millis(1);
 const LONGEST: Nanos = Nanos::from_secs(24 * 3600);
 /// Interval at which the sampler looks whether all tasks have run.
 const LOOK: Nanos = Nanos::from_millis(2);
-/// The most stretches and wake-ups that are stored, of all CPUs.
-const STORED_MAX: usize = 2_000_000;
 /// When a simulation is taken: virtual time begins then. The same inputs give the same bytes.
 const TAKEN: &str = "1970-01-01T00:00:00Z";
-/// The IDs of the first task, and of the first kernel thread.
+/// The ID of the first task.
 const FIRST_PID: u32 = 100_000;
-const FIRST_THREAD: u32 = 10;
-/// The ID of the sampler.
-const SAMPLER: u32 = FIRST_PID - 1;
 
 /// What is simulated, beside the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,10 +147,7 @@ impl Simulation {
         let length = engine.now().saturating_sub(began);
         let lags = engine.lags(threads);
         let mut log = engine.into_observer();
-        log.lags = lags;
-        log.offset = offset + length;
-        log.began = None;
-        log.rounds += 1;
+        log.end(length, lags);
         Ok((log, samples))
     }
 
@@ -374,112 +367,6 @@ fn tasks(spec: &SlicesSpec) -> Vec<SlicesTask> {
     let sleepers =
         (0..spec.sleepers).map(|one| ("sleep", Role::Sleeper, one, spec.spinners + one));
     spinners.chain(sleepers).map(task).collect()
-}
-
-/// Stores what happens, in the time of the recording.
-#[derive(Debug, Clone)]
-struct Log {
-    traces: bool,
-    places: bool,
-    /// The time of the recording when this round's measurement begins.
-    offset: Nanos,
-    /// When it begins in the time of the simulation; `None`: not yet.
-    began: Option<Nanos>,
-    /// The number of rounds so far.
-    rounds: u64,
-    /// The names of kernel threads.
-    threads: Vec<&'static str>,
-    /// Their lags at the end of the last round: they outlive it.
-    lags: Vec<i64>,
-    cpus: Vec<CpuSwitches>,
-    placements: Placements,
-}
-
-impl Log {
-    fn new(simulation: &Simulation) -> Self {
-        let cpu = |cpu| CpuSwitches {
-            cpu: Cpu::new(cpu),
-            stretches: Vec::new(),
-            loose_ends: Vec::new(),
-            lost: 0,
-        };
-        Self {
-            traces: simulation.traces,
-            places: simulation.places,
-            offset: Nanos::ZERO,
-            began: None,
-            rounds: 0,
-            threads: simulation.machine.threads.iter().map(|one| one.name).collect(),
-            lags: Vec::new(),
-            cpus: (0..simulation.machine.cpus).map(cpu).collect(),
-            placements: Placements { granularity_ns: None, wakeups: Vec::new(), lost: 0 },
-        }
-    }
-
-    /// The measurement of this round begins.
-    fn begin(&mut self, now: Nanos, granularity_ns: Option<Nanos>) {
-        self.began = Some(now);
-        self.placements.granularity_ns = granularity_ns;
-    }
-
-    /// The time of the recording; `None`: before the measurement.
-    fn time(&self, at: Nanos) -> Option<Nanos> {
-        let began = self.began.filter(|began| at >= *began)?;
-        Some(self.offset + at.saturating_sub(began))
-    }
-
-    fn into_parts(self, spec: &SlicesSpec) -> (Switches, Placements) {
-        let idle = SwitchedTask { tid: 0, name: "swapper".to_owned() };
-        let named = tasks(spec).into_iter();
-        let named = named.map(|task| SwitchedTask { tid: task.pid, name: task.name });
-        let threads = self.threads.iter().zip(FIRST_THREAD..);
-        let threads =
-            threads.map(|(name, tid)| SwitchedTask { tid, name: (*name).to_owned() });
-        let sampler = SwitchedTask { tid: SAMPLER, name: "noisefloor".to_owned() };
-        let tasks = std::iter::once(idle).chain(named).chain(threads).chain([sampler]);
-        let tasks = tasks.collect();
-        let source = Source::Simulation;
-        (Switches { source, tasks, cpus: self.cpus }, self.placements)
-    }
-}
-
-impl Observer for Log {
-    fn ran(&mut self, ran: Ran) {
-        let Some(start_ns) = self.time(ran.start_ns).filter(|_| self.traces) else {
-            return;
-        };
-        let Some(cpu) = self.cpus.get_mut(ran.cpu) else { return };
-        if cpu.stretches.len() >= STORED_MAX {
-            cpu.lost += 1;
-            return;
-        }
-        // Place 0 is the idle task.
-        let task = ran.task.map_or(0, |task| number(task) + 1);
-        cpu.stretches.push(Stretch { start_ns, ns: ran.ns, task, end: ran.end });
-    }
-
-    fn woken(&mut self, woken: Woken) {
-        let (Some(at_ns), Some(running)) = (self.time(woken.at_ns), woken.running) else {
-            return;
-        };
-        if self.placements.wakeups.len() >= STORED_MAX {
-            self.placements.lost += 1;
-            return;
-        }
-        self.placements.wakeups.push(Placement {
-            at_ns,
-            cpu: Cpu::new(number(woken.cpu)),
-            task: number(woken.task),
-            running: number(running),
-            ahead_ns: woken.ahead_ns,
-            ahead_of_average_ns: woken.ahead_of_average_ns,
-            lost_ns: woken.lost_ns,
-        });
-    }
-
-    fn wants_wakeups(&self) -> bool {
-        self.places
-    }
 }
 
 fn number(place: usize) -> u32 {
