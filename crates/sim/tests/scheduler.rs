@@ -292,7 +292,7 @@ fn short_slices_preempt() {
 #[test]
 fn calls_end_slices() {
     let mean = |name| {
-        let tasks = vec![task(Work::Ask(us(40)), 0, 1); 8];
+        let tasks = vec![task(Work::Ask { every_ns: us(40), passes: 1 }, 0, 1); 8];
         mean_us(&measure(&rules(name, &[]), &one_cpu(250), tasks), 8)
     };
     assert_eq!(mean("6.1"), 4_000);
@@ -469,7 +469,7 @@ fn work() -> impl Strategy<Value = Work> {
     let time = |max: u64| (1..max).prop_map(Nanos::from_nanos);
     prop_oneof![
         3 => Just(Work::Spin),
-        1 => time(300_000).prop_map(Work::Ask),
+        1 => time(300_000).prop_map(|every_ns| Work::Ask { every_ns, passes: 1 }),
         3 => (time(8_000_000), time(3_000_000)).prop_map(|(sleep_ns, burst_ns)| Work::Sleep {
             sleep_ns, burst_ns,
         }),

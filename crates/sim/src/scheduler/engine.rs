@@ -231,7 +231,11 @@ impl<O: Observer> Engine<O> {
         let user = self.now.saturating_sub(cpu.user_since);
         let user = if is_current { user } else { 0 };
         let passes = match task.spec.work {
-            Work::Spin | Work::Ask(_) => (task.user + user) / self.pass_ns(),
+            Work::Spin => (task.user + user) / self.machine.pass_ns.get().max(1),
+            Work::Ask { every_ns, passes } => {
+                let all = u128::from(task.user + user) * u128::from(passes);
+                u64::try_from(all / u128::from(every_ns.get().max(1))).unwrap_or(u64::MAX)
+            }
             Work::Sleep { .. } | Work::Timeout { .. } => task.time.passes,
         };
         let cpu_ns = Nanos::from_nanos(fair + task.realtime_exec + running);
@@ -255,10 +259,6 @@ impl<O: Observer> Engine<O> {
                 entity.lag = *lag;
             }
         }
-    }
-
-    fn pass_ns(&self) -> u64 {
-        self.machine.pass_ns.get().max(1)
     }
 
     fn start(&mut self, spec: TaskSpec) {
@@ -450,7 +450,7 @@ fn check(machine: &Machine, tasks: &[TaskSpec]) -> Result<(), Error> {
     }
     let idle = |task: &TaskSpec| match task.work {
         Work::Spin => false,
-        Work::Ask(every) => every.is_zero(),
+        Work::Ask { every_ns, .. } => every_ns.is_zero(),
         Work::Sleep { sleep_ns, .. } => sleep_ns.is_zero(),
         Work::Timeout { sleep_ns, .. } => sleep_ns.is_some_and(Nanos::is_zero),
     };

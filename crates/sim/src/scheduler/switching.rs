@@ -27,8 +27,8 @@ impl<O: Observer> Engine<O> {
         let task = &mut self.tasks[place];
         match task.spec.work {
             Work::Spin => {}
-            Work::Ask(every) => {
-                task.until = Until::User(task.user + every.get());
+            Work::Ask { every_ns, .. } => {
+                task.until = Until::User(task.user + every_ns.get());
                 self.ask(cpu, now);
             }
             Work::Sleep { burst_ns, .. } if task.returns() => {

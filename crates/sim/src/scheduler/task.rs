@@ -57,8 +57,13 @@ impl Policy {
 pub enum Work {
     /// Uses all CPU time that it gets.
     Spin,
-    /// The same, with a system call that updates its run time, after that much time of its own.
-    Ask(Nanos),
+    /// The same, with a system call that updates its run time.
+    Ask {
+        /// The time of its own until the next call.
+        every_ns: Nanos,
+        /// The iterations of its loop in that time.
+        passes: u32,
+    },
     /// Sleeps, then works for that much wall-clock time, repeatedly.
     Sleep {
         /// How long it sleeps.
@@ -127,7 +132,7 @@ impl Task {
         entity.slice = spec.slice_ns.map_or(0, Nanos::get);
         let until = match spec.work {
             Work::Spin => Until::User(u64::MAX),
-            Work::Ask(every) => Until::User(every.get()),
+            Work::Ask { every_ns, .. } => Until::User(every_ns.get()),
             Work::Sleep { .. } | Work::Timeout { .. } => Until::Return,
         };
         Self {
