@@ -147,6 +147,8 @@ impl Simulation {
             self.wake_threads(spec, &mut engine, Wakes::after_exits);
         }
         let samples = self.samples(spec, &mut engine, offset);
+        // It ended the last stretch.
+        engine.observe_running(self.sampler(spec));
         let length = engine.now().saturating_sub(began);
         let lags = engine.lags(threads);
         let mut log = engine.into_observer();

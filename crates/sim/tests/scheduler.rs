@@ -736,3 +736,19 @@ fn begins_after_the_sampler() {
     engine.run_until(ms(1));
     assert_eq!(engine.times()[0].passes, 995);
 }
+
+/// Check that a task that still runs is observed on request, from its switch until now, and no other task is.
+#[test]
+fn running_tasks_are_observed() {
+    let tasks = [spinners(2), vec![waits(Policy::Fifo(1), ms(1))]].concat();
+    let log = Stretches::default();
+    let mut engine =
+        Engine::new(&rules("6.12", &[]), &one_cpu(250), tasks, 1, log).unwrap();
+    engine.run_until(ms(10));
+    engine.run_until_works(2, ms(1));
+    engine.run_until(ms(10) + us(300));
+    engine.observe_running(0);
+    engine.observe_running(2);
+    let last = engine.into_observer().0.pop().unwrap();
+    assert_eq!((last.task, last.start_ns, last.ns), (Some(2), ms(10), us(300)));
+}

@@ -12,13 +12,13 @@ use std::ops::Range;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use recording::TaskTime;
+use recording::{End, TaskTime};
 use units::{Cpu, Nanos};
 
 use crate::scheduler::cpu::CpuState;
 use crate::scheduler::fair::Arrival;
 use crate::scheduler::machine::Machine;
-use crate::scheduler::observer::Observer;
+use crate::scheduler::observer::{Observer, Ran};
 use crate::scheduler::queue::Asleep;
 use crate::scheduler::rules::Rules;
 use crate::scheduler::shares::Shares;
@@ -162,6 +162,20 @@ impl<O: Observer> Engine<O> {
         let cpu = task.cpu;
         self.set_wakeup(cpu, place, [self.now; 2]);
         while !self.works(place) && self.step(u64::MAX) {}
+    }
+
+    /// Tells the observer of a task that runs now, as if it ended.
+    pub fn observe_running(&mut self, place: usize) {
+        let running = self.cpus.iter().position(|cpu| cpu.current == Some(place));
+        let Some(cpu) = running else { return };
+        let began = self.cpus[cpu].switched_at;
+        self.observer.ran(Ran {
+            cpu,
+            task: Some(place),
+            start_ns: Nanos::from_nanos(began),
+            ns: Nanos::from_nanos(self.now.saturating_sub(began)),
+            end: End::Other,
+        });
     }
 
     /// Whether that task runs, in user mode.
