@@ -42,4 +42,4 @@ pub use observer::{Ignore, Observer, Ran, Woken};
 pub use recording::SimulatedSteal as Steal;
 pub use rules::{NAMES, Rules};
 pub use task::{Policy, TaskSpec, Work};
-pub use threads::{KernelThread, Wakes};
+pub use threads::{KernelThread, Occasion, Wakes};

@@ -17,7 +17,7 @@ use serde_json::json;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::scheduler::{
-    Engine, Error, KernelThread, Kind, Machine, Policy, Rules, TaskSpec, Wakes, Work,
+    Engine, Error, KernelThread, Kind, Machine, Occasion, Policy, Rules, TaskSpec, Work,
 };
 use crate::slices::log::Log;
 
@@ -144,7 +144,7 @@ impl Simulation {
         let began = engine.now();
         engine.observer().begin(began, granularity);
         if !is_first {
-            self.wake_threads(spec, &mut engine, Wakes::after_exits);
+            self.wake_threads(spec, &mut engine, Occasion::Exits);
         }
         let samples = self.samples(spec, &mut engine, offset);
         // It ended the last stretch.
@@ -213,7 +213,7 @@ impl Simulation {
             let [all, each] = self.machine.costs.reading_ns;
             let work = all + each.saturating_mul(count(spec) as u64);
             engine.run_until_works(self.sampler(spec), work);
-            self.wake_threads(spec, engine, Wakes::after_reading);
+            self.wake_threads(spec, engine, Occasion::Reading);
         }
         let now = engine.now();
         let others = engine.times().into_iter().take(count(spec)).skip(read.len());
@@ -226,10 +226,11 @@ impl Simulation {
         &self,
         spec: &SlicesSpec,
         engine: &mut Engine<Log>,
-        ticks: impl Fn(Wakes) -> &'static [u64],
+        occasion: Occasion,
     ) {
         for (thread, place) in self.machine.threads.iter().zip(count(spec)..) {
-            ticks(thread.wakes).iter().for_each(|tick| engine.wake_at_tick(place, *tick));
+            let ticks = thread.wakes.ticks(occasion).iter();
+            ticks.for_each(|tick| engine.wake_at_tick(place, *tick));
         }
     }
 

@@ -525,7 +525,7 @@ proptest! {
             groups: vec![100, 300],
             nohz_full: nohz_full.map(Cpu::new).collect(),
             tick_jitter_ns: Nanos::from_nanos(jitter),
-            costs: if costs { Costs::measured(&rules) } else { Costs::NONE },
+            costs: if costs { Costs::measured(&rules) } else { Costs::default() },
             ..Machine::new(cpus, Hz::new(250))
         };
         let run = || {
@@ -582,7 +582,7 @@ fn waits(policy: Policy, work_ns: Nanos) -> TaskSpec {
 /// Check that a new sleeper runs before its first sleep, for the time that its start takes.
 #[test]
 fn sleepers_start() {
-    let costs = Costs { start_ns: us(100), ..Costs::NONE };
+    let costs = Costs { start_ns: us(100), ..Costs::default() };
     for name in NAMES {
         let machine = Machine { costs, timer_slack_ns: us(0), ..one_cpu(250) };
         let tasks = vec![sleeper(ms(1), us(0))];
@@ -681,7 +681,7 @@ fn spinners_read_themselves() {
 /// slice ended, and that the softirq is part of the interrupt.
 #[test]
 fn timeouts_end_after_ticks() {
-    let costs = Costs { softirq_ns: us(10), ..Costs::NONE };
+    let costs = Costs { softirq_ns: us(10), ..Costs::default() };
     let machine = Machine { costs, ..one_cpu(250) };
     let work = Work::Timeout { sleep_ns: Some(ms(40)), work_ns: us(5) };
     let tasks = [spinners(2), vec![task(work, 0, 1)]].concat();
@@ -729,7 +729,7 @@ fn lags_decide() {
 /// Check that the first task begins when the one that has started all has gone to sleep.
 #[test]
 fn begins_after_the_sampler() {
-    let costs = Costs { switch_from_realtime_ns: us(5), ..Costs::NONE };
+    let costs = Costs { switch_from_realtime_ns: us(5), ..Costs::default() };
     let machine = Machine { costs, pass_ns: us(1), ..one_cpu(250) };
     let rules = rules("6.12", &[]);
     let mut engine = Engine::new(&rules, &machine, spinners(1), 1, Ignore).unwrap();

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::scheduler::rules::{Rules, Version};
 
-/// The time of the kernel's own work, from one point to the next.
+/// The time of the kernel's own work, from one point to the next. By default it takes none: what the rules alone do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
     /// From a timer interrupt to the first handler.
@@ -49,32 +49,6 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// None: what the rules alone do.
-    pub const NONE: Self = {
-        let (none, pair) = (Nanos::ZERO, [Nanos::ZERO; 2]);
-        Self {
-            interrupt_ns: none,
-            tick_ns: pair,
-            wakeup_ns: pair,
-            softirq_ns: none,
-            check_ns: none,
-            slice_end_ns: pair,
-            to_user_ns: none,
-            to_schedule_ns: none,
-            switch_ns: none,
-            switch_to_woken_ns: none,
-            switch_from_sleep_ns: none,
-            switch_from_realtime_ns: none,
-            slice_timer_ns: none,
-            sleep_ns: none,
-            sleep_to_schedule_ns: none,
-            call_ns: pair,
-            reading_ns: pair,
-            fork_ns: pair,
-            start_ns: none,
-        }
-    };
-
     /// Those of the kernel that a set of rules is from, in instructions: a nanosecond each in exact
     /// guests. Of kernels that were not measured: those of the next newer one.
     ///

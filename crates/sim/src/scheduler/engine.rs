@@ -167,14 +167,21 @@ impl<O: Observer> Engine<O> {
     /// Tells the observer of a task that runs now, as if it ended.
     pub fn observe_running(&mut self, place: usize) {
         let running = self.cpus.iter().position(|cpu| cpu.current == Some(place));
-        let Some(cpu) = running else { return };
-        let began = self.cpus[cpu].switched_at;
+        if let Some(cpu) = running {
+            self.observe(cpu, self.now, End::Other);
+        }
+    }
+
+    /// Tells the observer of the stretch that ends now on a CPU.
+    #[inline]
+    pub(crate) fn observe(&mut self, cpu: usize, now: u64, end: End) {
+        let state = &self.cpus[cpu];
         self.observer.ran(Ran {
             cpu,
-            task: Some(place),
-            start_ns: Nanos::from_nanos(began),
-            ns: Nanos::from_nanos(self.now.saturating_sub(began)),
-            end: End::Other,
+            task: state.current,
+            start_ns: Nanos::from_nanos(state.switched_at),
+            ns: Nanos::from_nanos(now.saturating_sub(state.switched_at)),
+            end,
         });
     }
 

@@ -53,7 +53,7 @@ impl Machine {
             pass_ns: Nanos::from_nanos(3),
             steal: None,
             threads: Vec::new(),
-            costs: Costs::NONE,
+            costs: Costs::default(),
         }
     }
 

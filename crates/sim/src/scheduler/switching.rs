@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::scheduler::engine::Engine;
 use crate::scheduler::fair::{Arrival, WakeupCheck};
-use crate::scheduler::observer::{Observer, Ran, Woken};
+use crate::scheduler::observer::{Observer, Woken};
 use crate::scheduler::placement;
 use crate::scheduler::queue::Entity;
 use crate::scheduler::task::{Policy, Task, Until, Work};
@@ -282,7 +282,7 @@ impl<O: Observer> Engine<O> {
         next: Option<usize>,
         why: End,
     ) {
-        let (state, costs) = (&mut self.cpus[cpu], &self.machine.costs);
+        let (state, costs) = (&self.cpus[cpu], &self.machine.costs);
         let (previous, began) = (state.current, state.switched_at);
         let next_task = next.map(|next| &self.tasks[next]);
         let is_woken = next_task.is_some_and(|task| task.woken_at >= began);
@@ -298,8 +298,6 @@ impl<O: Observer> Engine<O> {
         } else {
             costs.switch_ns
         };
-        (state.current, state.switched_at) = (next, now);
-        state.user_since = begin + switch_ns.get();
         if let Some(place) = previous {
             let time = &mut self.tasks[place].time;
             match end {
@@ -309,13 +307,11 @@ impl<O: Observer> Engine<O> {
                 }
             }
         }
-        self.observer.ran(Ran {
-            cpu,
-            task: previous,
-            start_ns: Nanos::from_nanos(began),
-            ns: Nanos::from_nanos(now.saturating_sub(began)),
-            end: if previous.is_none() { End::Sleep } else { end },
-        });
+        let end = if previous.is_none() { End::Sleep } else { end };
+        self.observe(cpu, now, end);
+        let state = &mut self.cpus[cpu];
+        (state.current, state.switched_at) = (next, now);
+        state.user_since = begin + switch_ns.get();
         if state.is_nohz_full || previous.is_none() != next.is_none() {
             self.stop_or_start_tick(cpu, now);
         }

@@ -29,10 +29,17 @@ pub enum Wakes {
     Every(Nanos),
     /// The same, where the length depends on the time of the measurement: since when, and how long.
     Adapting(&'static [(Nanos, Nanos)]),
-    /// At these ticks after the sampler has begun to read, counted from 1.
-    AfterReading(&'static [u64]),
-    /// At these ticks after the measurement of a round has begun, if the tasks of another one have ended before.
-    AfterExits(&'static [u64]),
+    /// At these ticks after that, counted from 1.
+    After(Occasion, &'static [u64]),
+}
+
+/// What gives kernel threads work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// The sampler has begun to read.
+    Reading,
+    /// The measurement of a round has begun, and the tasks of another one have ended before.
+    Exits,
 }
 
 impl Wakes {
@@ -44,23 +51,15 @@ impl Wakes {
                 let now = lengths.iter().rev().find(|(since, _)| at >= *since);
                 now.map(|(_, sleep)| *sleep)
             }
-            Self::AfterReading(_) | Self::AfterExits(_) => None,
+            Self::After(..) => None,
         }
     }
 
-    /// The ticks after a reading.
-    pub(crate) fn after_reading(self) -> &'static [u64] {
+    /// The ticks after that at which it wakes up.
+    pub(crate) fn ticks(self, occasion: Occasion) -> &'static [u64] {
         match self {
-            Self::AfterReading(ticks) => ticks,
-            Self::Every(_) | Self::Adapting(_) | Self::AfterExits(_) => &[],
-        }
-    }
-
-    /// The ticks after tasks have ended.
-    pub(crate) fn after_exits(self) -> &'static [u64] {
-        match self {
-            Self::AfterExits(ticks) => ticks,
-            Self::Every(_) | Self::Adapting(_) | Self::AfterReading(_) => &[],
+            Self::After(own, ticks) if own == occasion => ticks,
+            Self::After(..) | Self::Every(_) | Self::Adapting(_) => &[],
         }
     }
 }
@@ -83,7 +82,8 @@ impl KernelThread {
         };
         let every = |sleep_ms| Wakes::Every(Nanos::from_millis(sleep_ms));
         let damon = |work_us| thread(Self::DAMON, Wakes::Adapting(&DAMON), work_us);
-        let after = Wakes::AfterReading;
+        let after = |ticks| Wakes::After(Occasion::Reading, ticks);
+        let after_exits = |ticks| Wakes::After(Occasion::Exits, ticks);
         let mut threads = vec![thread("kcompactd0", every(508), 2)];
         threads.extend(match version {
             Version::FirstSleepers | Version::GentleSleepers | Version::Cfs => vec![
@@ -102,12 +102,12 @@ impl KernelThread {
             ],
             Version::ProtectedVruntime => vec![
                 thread("kworker", every(950), 110),
-                thread("rcu_preempt", Wakes::AfterExits(&[1, 2, 3]), 2),
+                thread("rcu_preempt", after_exits(&[1, 2, 3]), 2),
                 damon(300),
             ],
             Version::SliceTimer => vec![
                 thread("kworker", every(950), 110),
-                thread("rcu_preempt", Wakes::AfterExits(&[1, 2]), 2),
+                thread("rcu_preempt", after_exits(&[1, 2]), 2),
                 damon(12),
             ],
         });
