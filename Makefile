@@ -11,10 +11,16 @@ CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" $$(scripts/target) 
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BINARY = $(TARGET)/release/noisefloor
 LAB = $(TARGET)/lab
+LIBRARIES_FROM = $(TARGET)/release
+# The program that writes the man pages and completions, and strip(1): another one in a cross build.
+GENERATOR = $(BINARY)
+STRIP = strip
 
 BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/noisefloor
-CLIB = $(DESTDIR)$(PREFIX)/lib
+# The folder of C libraries, which packages of some distributions name.
+LIBDIR = $(PREFIX)/lib
+CLIB = $(DESTDIR)$(LIBDIR)
 INCLUDE = $(DESTDIR)$(PREFIX)/include
 SHARE = $(DESTDIR)$(PREFIX)/share
 BASH = $(SHARE)/bash-completion/completions
@@ -40,6 +46,7 @@ help:
 	@echo 'make all        build everything that is installed: also the C libraries'
 	@echo 'make install    install it, its man pages and the C libraries in PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove them'
+	@echo 'make packages   build a .deb, a .rpm and an archive, in $(TARGET)/packages'
 	@echo
 	@echo 'All but uninstall install missing packages with apt.'
 
@@ -71,18 +78,31 @@ bench: lab
 	@$(CARGO) bench --locked --package measure
 	@$(CARGO) bench --locked --package cli
 
-setup-build setup-lab setup-test: setup-%:
-	@scripts/setup $*
+# ARCH=arm64: for another architecture; PACKAGE_VERSION: another version than that of Cargo.toml.
+packages: setup-packages
+	@env -u MAKEFLAGS PATH="$$(scripts/toolchain $(ARCH)):$$PATH" $$(scripts/target) \
+	    cargo xtask packages $(ARCH:%=--arch %) $(PACKAGE_VERSION:%=--version %)
+
+setup-build setup-lab setup-test setup-packages: setup-%:
+	@scripts/setup $* $(ARCH)
 
 # Under sudo nothing is built, so that no file in the tree is owned by root.
 install:
 	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory all; fi
-	@for file in "$(BINARY)" "$(TARGET)/release/libtif.a"; do \
+	@for file in "$(BINARY)" "$(LIBRARIES_FROM)/libtif.a"; do \
 	    test -e "$$file" || { echo 'first, without sudo: make all' >&2; exit 1; }; \
 	done
+	@$(MAKE) --no-print-directory install-tool install-libraries
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+	@echo 'installed $(BIN)/noisefloor, its man pages, completions and the files of its lab,'
+	@echo 'and libnoisefloor and libtif with their headers for C; a daily check is not enabled:'
+	@echo 'systemctl enable --now noisefloor-check.timer'
+
+# Both install what is built; packages are made of them.
+install-tool:
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
-	"$(BINARY)" generate man "$$made"; \
-	"$(BINARY)" generate completions "$$made"; \
+	"$(GENERATOR)" generate man "$$made"; \
+	"$(GENERATOR)" generate completions "$$made"; \
 	install -D -m 755 "$(BINARY)" $(BIN)/noisefloor; \
 	if [ -e "$(LAB)/noisefloor-agent" ]; then \
 	    install -D -m 755 "$(LAB)/noisefloor-agent" $(LIB)/noisefloor-agent; \
@@ -97,21 +117,19 @@ install:
 	    $(UNITS)/noisefloor-check.timer; \
 	sed 's|@PREFIX@|$(PREFIX)|' crates/cli/systemd/noisefloor-check.service.in \
 	    >$(UNITS)/noisefloor-check.service
+
+install-libraries:
 	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
 	$(EACH_LIBRARY) \
 	    install -m 644 $$crate/include/*.h $(INCLUDE); \
-	    install -m 755 "$(TARGET)/release/lib$$name.so" $$so.$(VERSION); \
+	    install -m 755 "$(LIBRARIES_FROM)/lib$$name.so" $$so.$(VERSION); \
 	    ln -sf lib$$name.so.$(VERSION) $$so.$$abi; \
 	    ln -sf lib$$name.so.$$abi $$so; \
-	    install -m 644 "$(TARGET)/release/lib$$name.a" $(CLIB); \
-	    strip -g -R .llvmbc -R .llvmcmd $(CLIB)/lib$$name.a 2>/dev/null || :; \
-	    sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $$crate/$$name.pc.in \
-	        >$(CLIB)/pkgconfig/$$name.pc; \
-	done; \
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
-	@echo 'installed $(BIN)/noisefloor, its man pages, completions and the files of its lab,'
-	@echo 'and libnoisefloor and libtif with their headers for C; a daily check is not enabled:'
-	@echo 'systemctl enable --now noisefloor-check.timer'
+	    install -m 644 "$(LIBRARIES_FROM)/lib$$name.a" $(CLIB); \
+	    $(STRIP) -g -R .llvmbc -R .llvmcmd $(CLIB)/lib$$name.a 2>/dev/null || :; \
+	    sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
+	        $$crate/$$name.pc.in >$(CLIB)/pkgconfig/$$name.pc; \
+	done
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
@@ -126,4 +144,5 @@ uninstall:
 	done
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
-.PHONY: help run build lab all test test-all bench setup-build setup-lab setup-test install uninstall
+.PHONY: help run build lab all test test-all bench setup-build setup-lab setup-test setup-packages \
+	install install-tool install-libraries uninstall packages

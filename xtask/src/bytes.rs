@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command;
-use crate::guest::{self, TRIPLE};
+use crate::guest::{self, ARCHITECTURE};
 use crate::workspace::Workspace;
 
 /// A package of the registry that is built again for guests.
@@ -38,7 +38,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     };
     copy_tracked(&workspace.root, &other.root)?;
     // Programs of the host, and programs of guests.
-    for (folder, again) in [("", None), (TRIPLE, Some(LIBBPF))] {
+    for (folder, again) in [("", None), (ARCHITECTURE.triple(), Some(LIBBPF))] {
         let [from, to] = [workspace, &other].map(|w| w.target.join(folder).join("guest"));
         take_along(&from, &to, workspace, again).map_err(failed)?;
     }

@@ -133,12 +133,11 @@ fn benches(tests: &mut Command) -> Result<(), String> {
 
 /// The files of guests; nothing on other architectures, where tests of the lab are skipped.
 fn guest(workspace: &Workspace) -> Result<String, String> {
-    match env::consts::ARCH {
-        guest::ARCHITECTURE => guest::run(workspace),
-        other => {
-            Ok(format!("skipped: guests need {}; this is {other}", guest::ARCHITECTURE))
-        }
+    let (here, needed) = (env::consts::ARCH, guest::ARCHITECTURE.name());
+    if here != needed {
+        return Ok(format!("skipped: guests need {needed}; this is {here}"));
     }
+    guest::run(workspace)
 }
 
 /// The reason to skip a check that runs in CI only.
@@ -152,8 +151,9 @@ fn bytes(workspace: &Workspace) -> Ending {
     if let Some(skipped) = for_ci("cargo xtask bytes") {
         return skipped;
     }
-    if env::consts::ARCH != guest::ARCHITECTURE {
-        return Ending::Skipped(format!("skipped: guests need {}", guest::ARCHITECTURE));
+    let needed = guest::ARCHITECTURE.name();
+    if env::consts::ARCH != needed {
+        return Ending::Skipped(format!("skipped: guests need {needed}"));
     }
     let mut git = Command::new("git");
     git.current_dir(&workspace.root).args(["rev-parse", "--git-dir"]);

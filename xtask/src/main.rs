@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod additions;
+mod architecture;
 mod bytes;
 mod ci;
 mod circles;
@@ -12,11 +13,13 @@ mod fuzz;
 mod guest;
 mod header;
 mod layers;
+mod packages;
 mod pictures;
 mod priority;
 mod program;
 mod prose;
 mod reasons;
+mod reproducible;
 mod rustc;
 mod sources;
 mod suite;
@@ -37,6 +40,10 @@ usage: cargo xtask COMMAND
   header    write the C headers of crates capi and tif
             --check       fail if they are out of date, and write nothing
   layers    check the dependencies between crates, source files, reasons for dependencies
+  packages  build a .deb, a .rpm and an archive, with the C libraries in packages of their own,
+            into packages/ of the target directory
+            --arch ARCH   amd64 or arm64 (default: this machine's)
+            --version V   version of the packages (default: that of Cargo.toml)
   pictures  draw the pictures of the README, from the recordings in docs/pictures/
   words     check that text has none of the words and phrases listed in xtask/words.txt
   fuzz      build the fuzz targets and run each briefly
@@ -80,6 +87,11 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         ["header", "--check"] => header::run(&Workspace::read()?, &["--check"]),
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
+        }
+        ["packages", options @ ..] => {
+            let workspace = Workspace::read()?;
+            let plan = packages::Plan::parse(options, &workspace)?;
+            packages::run(&workspace, &plan).map(|built| println!("{built}"))
         }
         ["pictures"] => pictures::run(&Workspace::read()?),
         ["words"] => words::run(&Workspace::read()?).map(|checked| println!("{checked}")),

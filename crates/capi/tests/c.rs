@@ -206,6 +206,7 @@ fn static_libraries(
         let template = library.folder().join(format!("{name}.pc.in"));
         let text = fs::read_to_string(template).unwrap();
         let text = text.replace("@PREFIX@", prefix.to_str().unwrap());
+        let text = text.replace("@LIBDIR@", prefix.join("lib").to_str().unwrap());
         fs::write(lib.join(format!("{name}.pc")), text.replace("@VERSION@", "1"))
             .unwrap();
     }
