@@ -70,23 +70,17 @@ const fn unless(argument: usize) -> Follow {
     Follow::Unless(argument, libc::AT_SYMLINK_NOFOLLOW)
 }
 
-/// All of them; a call with two paths has two rows.
-pub(crate) const ROWS: [Row; 62] = [
-    plain(libc::SYS_open, 0, FOLLOW, Action::Open(1)),
+/// Those of every architecture; a call with two paths has two rows.
+const ROWS: &[Row] = &[
     at(libc::SYS_openat, 0, FOLLOW, Action::Open(2)),
     at(libc::SYS_openat2, 0, FOLLOW, Action::OpenHow(2)),
-    plain(libc::SYS_creat, 0, FOLLOW, Action::Replace),
     plain(libc::SYS_execve, 0, FOLLOW, Action::Execute),
     at(libc::SYS_execveat, 0, unless(4), Action::Execute),
-    plain(libc::SYS_stat, 0, FOLLOW, Action::Look),
-    plain(libc::SYS_lstat, 0, NO_FOLLOW, Action::Look),
     at(libc::SYS_newfstatat, 0, unless(3), Action::Look),
     at(libc::SYS_statx, 0, unless(2), Action::Look),
     plain(libc::SYS_statfs, 0, FOLLOW, Action::Look),
-    plain(libc::SYS_access, 0, FOLLOW, Action::Look),
     at(libc::SYS_faccessat, 0, FOLLOW, Action::Look),
     at(libc::SYS_faccessat2, 0, unless(3), Action::Look),
-    plain(libc::SYS_readlink, 0, NO_FOLLOW, Action::Look),
     at(libc::SYS_readlinkat, 0, NO_FOLLOW, Action::Look),
     plain(libc::SYS_getxattr, 0, FOLLOW, Action::Look),
     plain(libc::SYS_lgetxattr, 0, NO_FOLLOW, Action::Look),
@@ -96,53 +90,71 @@ pub(crate) const ROWS: [Row; 62] = [
     at(libc::SYS_name_to_handle_at, 0, NO_FOLLOW, Action::Look),
     plain(libc::SYS_chdir, 0, FOLLOW, Action::Look),
     plain(libc::SYS_chroot, 0, FOLLOW, Action::Look),
-    plain(libc::SYS_getdents, 0, FOLLOW, Action::List),
     plain(libc::SYS_getdents64, 0, FOLLOW, Action::List),
     plain(libc::SYS_truncate, 0, FOLLOW, Action::Change),
-    plain(libc::SYS_unlink, 0, NO_FOLLOW, Action::Remove),
     at(libc::SYS_unlinkat, 0, NO_FOLLOW, Action::Remove),
-    plain(libc::SYS_rmdir, 0, NO_FOLLOW, Action::Remove),
-    plain(libc::SYS_rename, 0, NO_FOLLOW, Action::Move),
-    plain(libc::SYS_rename, 1, NO_FOLLOW, Action::Receive),
     at(libc::SYS_renameat, 0, NO_FOLLOW, Action::Move),
     at(libc::SYS_renameat, 2, NO_FOLLOW, Action::Receive),
     at(libc::SYS_renameat2, 0, NO_FOLLOW, Action::Move),
     at(libc::SYS_renameat2, 2, NO_FOLLOW, Action::Receive),
-    plain(libc::SYS_link, 0, NO_FOLLOW, Action::Link),
-    plain(libc::SYS_link, 1, NO_FOLLOW, Action::Create),
     at(libc::SYS_linkat, 0, Follow::If(4, libc::AT_SYMLINK_FOLLOW), Action::Link),
     at(libc::SYS_linkat, 2, NO_FOLLOW, Action::Create),
-    plain(libc::SYS_symlink, 1, NO_FOLLOW, Action::Create),
     at(libc::SYS_symlinkat, 1, NO_FOLLOW, Action::Create),
-    plain(libc::SYS_mkdir, 0, NO_FOLLOW, Action::Create),
     at(libc::SYS_mkdirat, 0, NO_FOLLOW, Action::Create),
-    plain(libc::SYS_mknod, 0, NO_FOLLOW, Action::Create),
     at(libc::SYS_mknodat, 0, NO_FOLLOW, Action::Create),
-    plain(libc::SYS_utime, 0, FOLLOW, Action::Look),
-    plain(libc::SYS_utimes, 0, FOLLOW, Action::Look),
-    at(libc::SYS_futimesat, 0, FOLLOW, Action::Look),
     at(libc::SYS_utimensat, 0, unless(3), Action::Look),
-    plain(libc::SYS_chmod, 0, FOLLOW, Action::Look),
     at(libc::SYS_fchmodat, 0, FOLLOW, Action::Look),
     at(FCHMODAT2, 0, unless(3), Action::Look),
-    plain(libc::SYS_chown, 0, FOLLOW, Action::Look),
-    plain(libc::SYS_lchown, 0, NO_FOLLOW, Action::Look),
     at(libc::SYS_fchownat, 0, unless(4), Action::Look),
     plain(libc::SYS_setxattr, 0, FOLLOW, Action::Look),
     plain(libc::SYS_lsetxattr, 0, NO_FOLLOW, Action::Look),
     plain(libc::SYS_removexattr, 0, FOLLOW, Action::Look),
     plain(libc::SYS_lremovexattr, 0, NO_FOLLOW, Action::Look),
-    plain(libc::SYS_uselib, 0, FOLLOW, Action::Look),
     plain(libc::SYS_acct, 0, FOLLOW, Action::Look),
 ];
+/// Those that only older architectures have (`__ARCH_WANT_SYSCALL_NO_AT` and others of the kernel's
+/// include/uapi/asm-generic/unistd.h).
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[Row] = &[
+    plain(libc::SYS_open, 0, FOLLOW, Action::Open(1)),
+    plain(libc::SYS_creat, 0, FOLLOW, Action::Replace),
+    plain(libc::SYS_stat, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_lstat, 0, NO_FOLLOW, Action::Look),
+    plain(libc::SYS_access, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_readlink, 0, NO_FOLLOW, Action::Look),
+    plain(libc::SYS_getdents, 0, FOLLOW, Action::List),
+    plain(libc::SYS_unlink, 0, NO_FOLLOW, Action::Remove),
+    plain(libc::SYS_rmdir, 0, NO_FOLLOW, Action::Remove),
+    plain(libc::SYS_rename, 0, NO_FOLLOW, Action::Move),
+    plain(libc::SYS_rename, 1, NO_FOLLOW, Action::Receive),
+    plain(libc::SYS_link, 0, NO_FOLLOW, Action::Link),
+    plain(libc::SYS_link, 1, NO_FOLLOW, Action::Create),
+    plain(libc::SYS_symlink, 1, NO_FOLLOW, Action::Create),
+    plain(libc::SYS_mkdir, 0, NO_FOLLOW, Action::Create),
+    plain(libc::SYS_mknod, 0, NO_FOLLOW, Action::Create),
+    plain(libc::SYS_utime, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_utimes, 0, FOLLOW, Action::Look),
+    at(libc::SYS_futimesat, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_chmod, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_chown, 0, FOLLOW, Action::Look),
+    plain(libc::SYS_lchown, 0, NO_FOLLOW, Action::Look),
+    plain(libc::SYS_uselib, 0, FOLLOW, Action::Look),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[Row] = &[];
 /// fchmodat2(2), of Linux 6.6.
 const FCHMODAT2: c_long = 452;
 /// The call that programs do without.
 pub(crate) const REFUSED: c_long = libc::SYS_io_uring_setup;
 
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().chain(OLDER)
+}
+
 /// The paths of a system call.
 pub(crate) fn rows(number: u64) -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(move |row| u64::try_from(row.number) == Ok(number))
+    all().filter(move |row| u64::try_from(row.number) == Ok(number))
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ use crate::observation::Ended;
 /// How often a report is looked for, if that has an end.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// The general registers (`NT_PRSTATUS` of elf.h).
+const NT_PRSTATUS: usize = 1;
+
 const OPTIONS: c_int = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
@@ -65,25 +68,31 @@ pub(crate) fn listen(id: pid_t) {
 /// The system call that a thread is about to make.
 pub(crate) fn call(id: pid_t) -> io::Result<Call> {
     let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
+    let mut filled = libc::iovec {
+        iov_base: registers.as_mut_ptr().cast::<c_void>(),
+        iov_len: size_of::<libc::user_regs_struct>(),
+    };
+    let kind = ptr::without_provenance_mut::<c_void>(NT_PRSTATUS);
     // SAFETY: the kernel fills the structure, if it reports success.
     let registers = unsafe {
-        let to = registers.as_mut_ptr().cast::<c_void>();
-        let result =
-            libc::ptrace(libc::PTRACE_GETREGS, id, ptr::null_mut::<c_void>(), to);
-        checked(result)?;
+        checked(libc::ptrace(libc::PTRACE_GETREGSET, id, kind, &raw mut filled))?;
         registers.assume_init()
     };
-    Ok(Call {
-        number: registers.orig_rax,
-        arguments: [
-            registers.rdi,
-            registers.rsi,
-            registers.rdx,
-            registers.r10,
-            registers.r8,
-            registers.r9,
-        ],
-    })
+    Ok(of_registers(&registers))
+}
+
+/// The registers with the number and the arguments (syscall(2)).
+#[cfg(target_arch = "x86_64")]
+fn of_registers(registers: &libc::user_regs_struct) -> Call {
+    let libc::user_regs_struct { rdi, rsi, rdx, r10, r8, r9, .. } = *registers;
+    Call { number: registers.orig_rax, arguments: [rdi, rsi, rdx, r10, r8, r9] }
+}
+
+/// The registers with the number and the arguments (syscall(2)).
+#[cfg(target_arch = "aarch64")]
+fn of_registers(registers: &libc::user_regs_struct) -> Call {
+    let [a, b, c, d, e, f, ..] = registers.regs;
+    Call { number: registers.regs[8], arguments: [a, b, c, d, e, f] }
 }
 
 /// What was waited for.
