@@ -96,7 +96,7 @@ pub(crate) fn put_tests(
 }
 
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut cargo = reproducible::cargo(workspace, ARCHITECTURE, Linking::Static)?;
+    let mut cargo = reproducible::cargo(workspace, ARCHITECTURE, Linking::Static, &[])?;
     cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
     cargo.args(["--features", "static", "--profile", "guest"]);
     command::run(&mut cargo)?;
@@ -104,7 +104,9 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut cargo = reproducible::cargo(workspace, ARCHITECTURE, Linking::Dynamic)?;
+    let stripped = [reproducible::STRIPPED];
+    let mut cargo =
+        reproducible::cargo(workspace, ARCHITECTURE, Linking::Dynamic, &stripped)?;
     cargo.args(["--package", "counter", "--lib", "--release"]);
     command::run(&mut cargo)?;
     Ok(workspace.target.join(ARCHITECTURE.triple()).join("release/libcounter.so"))

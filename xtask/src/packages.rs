@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::architecture::Architecture;
-use crate::reproducible::{self, Linking};
+use crate::reproducible::{self, Linking, STRIPPED};
 use crate::workspace::Workspace;
 use crate::{command, guest};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<String, String> 
     let made = [
         deb::packages(workspace, plan, &built, &scratch, &out)?,
         rpm::packages(workspace, plan, &built, &scratch, &out)?,
-        vec![archive::package(workspace, plan, &built, &scratch, &out)?],
+        archive::packages(workspace, plan, &built, &scratch, &out)?,
     ]
     .concat();
     fs::remove_dir_all(&scratch).map_err(|error| failed(&scratch, &error))?;
@@ -102,7 +102,8 @@ impl Built {
     fn new(workspace: &Workspace, architecture: Architecture) -> Result<Self, String> {
         let folder = dist(workspace, architecture);
         build_tool(workspace, architecture)?;
-        let mut cargo = reproducible::cargo(workspace, architecture, Linking::Dynamic)?;
+        let mut cargo =
+            reproducible::cargo(workspace, architecture, Linking::Dynamic, &[STRIPPED])?;
         cargo.args(["--profile", "dist", "--package", "capi", "--package", "tif"]);
         command::run(&mut cargo)?;
         let here = Architecture::of_this_machine()?;
@@ -123,7 +124,8 @@ fn dist(workspace: &Workspace, architecture: Architecture) -> PathBuf {
 }
 
 fn build_tool(workspace: &Workspace, architecture: Architecture) -> Result<(), String> {
-    let mut cargo = reproducible::cargo(workspace, architecture, Linking::Static)?;
+    let mut cargo =
+        reproducible::cargo(workspace, architecture, Linking::Static, &[STRIPPED])?;
     cargo.args(["--profile", "dist", "--package", "cli", "--features", "static"]);
     command::run(&mut cargo)
 }

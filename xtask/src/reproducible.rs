@@ -23,14 +23,17 @@ pub(crate) enum Linking {
 
 /// The folder of another architecture's libraries, below the target directory; `scripts/setup` fills it.
 const SYSROOT: &str = "sysroot";
+/// Without symbols. A profile with settings for single packages loses `strip` (cargo 1.95).
+pub(crate) const STRIPPED: &str = "-Cstrip=symbols";
 /// Neither a dynamic loader nor relocations are needed.
 const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
 
-/// A `cargo build` of that kind, without the names of what it builds.
+/// A `cargo build` of that kind, with further flags of rustc, and without the names of what it builds.
 pub(crate) fn cargo(
     workspace: &Workspace,
     architecture: Architecture,
     linking: Linking,
+    further: &[&str],
 ) -> Result<Command, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
@@ -53,6 +56,7 @@ pub(crate) fn cargo(
         flags.push(format!("-Clinker={}", architecture.tool("gcc")));
         flags.extend(standard_library(architecture, &sysroot));
     }
+    flags.extend(further.iter().map(|&flag| flag.to_owned()));
     // This variable overrides all other ways to set flags.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     rustc::wrap(&mut cargo, &folder)?;

@@ -1,4 +1,4 @@
-//! An archive for systems without these packages: its folder is copied to a prefix, or used where it is.
+//! Archives for systems without these packages: their folders are copied to a prefix, or used where they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,47 @@ use super::{Built, Plan, failed};
 const DOCUMENTS: [&str; 4] =
     ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
-/// Builds it; returns its file.
-pub(super) fn package(
+/// Builds both; returns their files.
+pub(super) fn packages(
     workspace: &Workspace,
     plan: &Plan,
     built: &Built,
     scratch: &Path,
     out: &Path,
+) -> Result<Vec<PathBuf>, String> {
+    let made = [("noisefloor", "install-tool"), ("libnoisefloor", "install-libraries")];
+    let made = made.map(|(name, target)| {
+        let (version, architecture) = (&plan.version, plan.architecture.name());
+        let name = format!("{name}-{version}-linux-{architecture}");
+        package(workspace, plan, built, &scratch.join(target), &out.join(name), target)
+    });
+    made.into_iter().collect()
+}
+
+/// Builds the archive of a folder; `out` is its file without the ending.
+fn package(
+    workspace: &Workspace,
+    plan: &Plan,
+    built: &Built,
+    scratch: &Path,
+    out: &Path,
+    target: &str,
 ) -> Result<PathBuf, String> {
-    let name = format!("noisefloor-{}-linux-{}", plan.version, plan.architecture.name());
     // In the folder itself there is no prefix; units name the usual one.
     let layout = Layout { prefix: "/usr/local", libraries: "/usr/local/lib".to_owned() };
-    let root = scratch.join("archive/root");
-    let targets = ["install-tool", "install-libraries"];
-    let tree = Tree::new(workspace, plan, built, root, &layout, &targets)?;
-    let folder = scratch.join("archive").join(&name);
+    let tree = Tree::new(workspace, plan, built, scratch.join("root"), &layout, target)?;
+    let name = out.file_name().unwrap_or_default();
+    let folder = scratch.join(name);
     let from = tree.root.join("usr/local");
     fs::rename(&from, &folder).map_err(|error| failed(&from, &error))?;
     for document in DOCUMENTS {
         let from = workspace.root.join(document);
         fs::copy(&from, folder.join(document)).map_err(|error| failed(&from, &error))?;
     }
-    let file = out.join(format!("{name}.tar.xz"));
+    let mut file = out.as_os_str().to_owned();
+    file.push(".tar.xz");
     let mut tar = plan.tool("tar");
-    tar.env("XZ_OPT", "-9 -T1").args([
+    tar.env("XZ_OPT", "-9e -T1").args([
         "--sort=name",
         "--owner=0",
         "--group=0",
@@ -44,7 +61,7 @@ pub(super) fn package(
     ]);
     tar.args(["--format=ustar", "--mode=u=rwX,go=rX"]);
     tar.arg(format!("--mtime=@{}", plan.epoch));
-    tar.arg("-C").arg(scratch.join("archive")).arg("-cJf").arg(&file).arg(&name);
+    tar.arg("-C").arg(scratch).arg("-cJf").arg(&file).arg(name);
     command::run(&mut tar)?;
-    Ok(file)
+    Ok(file.into())
 }

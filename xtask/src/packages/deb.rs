@@ -28,7 +28,7 @@ pub(super) fn packages(
     let made = [(TOOL, "install-tool"), (LIBRARIES, "install-libraries")];
     let made = made.map(|(name, target)| {
         let root = scratch.join("deb").join(name);
-        let tree = Tree::new(workspace, plan, built, root, &layout, &[target])?;
+        let tree = Tree::new(workspace, plan, built, root, &layout, target)?;
         Package { name, folder: workspace.root.join("packaging/deb").join(name), plan }
             .build(workspace, &tree, out)
     });
@@ -67,12 +67,13 @@ impl Package<'_> {
         )?;
         tree.add("DEBIAN/md5sums", sums.as_bytes())?;
         self.scripts(tree)?;
+        self.shared_libraries(tree)?;
         let name = self.name;
         let (version, architecture) =
             (&self.plan.version, self.plan.architecture.debian());
         let file = out.join(format!("{name}_{version}_{architecture}.deb"));
         let mut dpkg = self.plan.tool("dpkg-deb");
-        dpkg.args(["--root-owner-group", "-Zxz", "-z9", "--build"])
+        dpkg.args(["--root-owner-group", "-Zxz", "-z9", "-Sextreme", "--build"])
             .arg(&tree.root)
             .arg(&file);
         command::output(&mut dpkg)?;
@@ -124,11 +125,30 @@ impl Package<'_> {
             }
             let text = fs::read(&from).map_err(|error| failed(&from, &error))?;
             let file = tree.add(&format!("DEBIAN/{name}"), &text)?;
-            let mode = if name == "triggers" { 0o644 } else { 0o755 };
-            fs::set_permissions(&file, fs::Permissions::from_mode(mode))
-                .map_err(|error| failed(&file, &error))?;
+            set_mode(&file, if name == "triggers" { 0o644 } else { 0o755 })?;
         }
         Ok(())
+    }
+
+    /// The package that programs need which are linked with a shared library, and the modes that Debian
+    /// has for them.
+    fn shared_libraries(&self, tree: &Tree) -> Result<(), String> {
+        let mut lines = String::new();
+        for file in shared_libraries(tree)? {
+            set_mode(&file, 0o644)?;
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            // Of libtif.so.0.1.0: the name, and the number of its interface.
+            let parts = name.split_once(".so.");
+            let Some((library, version)) = parts else { continue };
+            let number = version.split('.').next().unwrap_or_default();
+            lines +=
+                &format!("{library} {number} {} (>= {})\n", self.name, self.plan.version);
+        }
+        if lines.is_empty() {
+            Ok(())
+        } else {
+            tree.add("DEBIAN/shlibs", lines.as_bytes()).map(drop)
+        }
     }
 
     fn checksums(&self, tree: &Tree) -> Result<String, String> {
@@ -163,6 +183,18 @@ impl Package<'_> {
             Architecture::Aarch64 => "qemu-system-arm (>= 1:7.2)",
         }
     }
+}
+
+/// The shared libraries of a tree, without their links.
+fn shared_libraries(tree: &Tree) -> Result<Vec<PathBuf>, String> {
+    let is_library =
+        |file: &PathBuf| !file.is_symlink() && file.to_string_lossy().contains(".so.");
+    Ok(tree.files()?.into_iter().filter(is_library).collect())
+}
+
+fn set_mode(file: &Path, mode: u32) -> Result<(), String> {
+    fs::set_permissions(file, fs::Permissions::from_mode(mode))
+        .map_err(|error| failed(file, &error))
 }
 
 /// The newest version of glibc among the symbols that objdump(1) prints.

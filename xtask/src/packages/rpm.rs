@@ -23,7 +23,7 @@ pub(super) fn packages(
     // Where Fedora and its relatives look for libraries of 64 bits.
     let layout = Layout { prefix: "/usr", libraries: "/usr/lib64".to_owned() };
     let tree = |name: &str, target: &str| {
-        Tree::new(workspace, plan, built, scratch.join(name), &layout, &[target])
+        Tree::new(workspace, plan, built, scratch.join(name), &layout, target)
     };
     let tool = tree("tool", "install-tool")?;
     let libraries = tree("libraries", "install-libraries")?;

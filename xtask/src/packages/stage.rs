@@ -24,21 +24,21 @@ pub(super) struct Layout {
 }
 
 impl Tree {
-    /// Installs into a new folder, by targets of the Makefile.
+    /// Installs into a new folder, by a target of the Makefile.
     pub(super) fn new(
         workspace: &Workspace,
         plan: &Plan,
         built: &Built,
         root: PathBuf,
         layout: &Layout,
-        targets: &[&str],
+        target: &str,
     ) -> Result<Self, String> {
         emptied(&root)?;
         let mut make = Command::new("make");
         make.current_dir(&workspace.root)
             .env_remove("MAKEFLAGS")
             .arg("--no-print-directory");
-        make.args(targets);
+        make.arg(target);
         let paths = [
             ("DESTDIR", root.as_path()),
             ("BINARY", &built.program),
