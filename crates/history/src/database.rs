@@ -251,6 +251,29 @@ impl History {
         Ok(id)
     }
 
+    /// The number of an entry that is the same run of that machine; `None` if there is none.
+    ///
+    /// # Errors
+    /// The entries cannot be read.
+    pub fn number_of(
+        &self,
+        machine: &str,
+        kind: &str,
+        run: &RunNumbers,
+    ) -> Result<Option<i64>, Error> {
+        let failed = |error: rusqlite::Error| Error::of(&self.file, &error);
+        let numbers = RunNumbers { facts: Vec::new(), ..run.clone() };
+        let numbers = serde_json::to_string(&numbers)
+            .map_err(|error| Error::damaged(&self.file, &error))?;
+        let query = "SELECT id FROM entry WHERE machine = ?1 AND kind = ?2 AND taken = ?3
+            AND run = ?4 LIMIT 1";
+        let mut query = self.connection.prepare(query).map_err(failed)?;
+        let mut rows =
+            query.query(params![machine, kind, run.taken, numbers]).map_err(failed)?;
+        let row = rows.next().map_err(failed)?;
+        row.map(|row| row.get(0)).transpose().map_err(failed)
+    }
+
     /// The values of a metric in the entries of a filter.
     ///
     /// # Errors

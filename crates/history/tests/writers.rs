@@ -21,6 +21,7 @@ fn numbers(value: f64) -> RunNumbers {
         metric: metric.to_owned(),
         cpu: Some(units_cpu(cpu)),
         value,
+        better: None,
     };
     RunNumbers {
         taken: "2026-11-26T00:00:00Z".to_owned(),

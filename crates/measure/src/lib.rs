@@ -89,7 +89,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Guests(spec) => guests::refuse(spec),
         Spec::Run(spec) => run::refuse(spec),
         Spec::Program(spec) => program::refuse(spec),
-        Spec::Imported(_) => Err(of_another_tool()),
+        Spec::Imported(_) | Spec::Benchmarks(_) => Err(of_another_tool()),
         Spec::Scale(_) => Err(simulated()),
     }
 }
@@ -120,6 +120,7 @@ fn pinned(spec: &Spec) -> CpuSet {
         | Spec::Guests(_)
         | Spec::Program(_)
         | Spec::Scale(_)
+        | Spec::Benchmarks(_)
         | Spec::Imported(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
@@ -147,6 +148,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Run(_)
         | Spec::Program(_)
         | Spec::Scale(_)
+        | Spec::Benchmarks(_)
         | Spec::Imported(_)
         | Spec::Guests(_)
         | Spec::Wakers(_)
@@ -237,6 +239,7 @@ fn hardware_meter(spec: &Spec, facts: &Facts) -> Option<HardwareMeter> {
         | Spec::Guests(_)
         | Spec::Program(_)
         | Spec::Scale(_)
+        | Spec::Benchmarks(_)
         | Spec::Imported(_) => return None,
     };
     Some(HardwareMeter::start(&spec.cpus(), is_busy, facts))
@@ -312,7 +315,7 @@ fn measure(
                         not by a loop";
             return Err(Error::new(Kind::Spec, text));
         }
-        Spec::Imported(_) => return Err(of_another_tool()),
+        Spec::Imported(_) | Spec::Benchmarks(_) => return Err(of_another_tool()),
         Spec::Scale(_) => return Err(simulated()),
     })
 }

@@ -30,6 +30,7 @@ impl Body {
             Self::Slices { series, .. } => has_slices(series),
             Self::Top { series, .. } => !series.samples.is_empty(),
             Self::Imported { series, .. } => !series.lengths.is_empty(),
+            Self::Benchmarks { series, .. } => !series.benchmarks.is_empty(),
             Self::Scale { series, .. } => {
                 let mut runs = series.counts.iter().flat_map(|count| &count.runs);
                 runs.any(|one| !one.run_ns.is_empty())
@@ -76,7 +77,8 @@ mod tests {
     use crate::Recording;
 
     /// The places of the values of each kind, below `series`, and what they are without a value.
-    const VALUES: [(&str, &[&str], &str); 9] = [
+    const VALUES: [(&str, &[&str], &str); 10] = [
+        ("benchmarks", &["/benchmarks"], "[]"),
         ("calls", &["/calls"], "[]"),
         ("check", &["/rest/samples", "/noise/cpus"], "[]"),
         ("imported", &["/lengths"], "[]"),

@@ -4,6 +4,7 @@
 //! with a macro of its own, or matches [`Spec`] or [`Body`] without a wildcard: the compiler then
 //! names each place that a new kind needs.
 
+mod benchmarks;
 mod calls;
 mod check;
 mod guests;
@@ -24,6 +25,9 @@ mod wakeup_causes;
 mod watch;
 mod workload;
 
+pub use benchmarks::{
+    Benchmark, BenchmarksSeries, BenchmarksSpec, BetterValues, ValueStatistics, ValueUnit,
+};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use check::{CheckSeries, CheckSpec};
 pub use guests::{
@@ -116,6 +120,8 @@ macro_rules! kinds {
             Scale "scale" ScaleSpec ScaleSeries ScaleSummary;
             /// Lengths of time that another tool measured.
             Imported "imported" ImportedSpec ImportedSeries ImportedSummary;
+            /// Results of benchmarks that another tool has run.
+            Benchmarks "benchmarks" BenchmarksSpec BenchmarksSeries BenchmarksSummary;
         }
     };
 }
@@ -173,6 +179,7 @@ impl Spec {
             | Self::Top(_)
             | Self::Guests(_)
             | Self::Program(_)
+            | Self::Benchmarks(_)
             | Self::Scale(_) => CpuSet::empty(),
         }
     }
@@ -196,6 +203,7 @@ impl Spec {
             | Self::Jitter(_)
             | Self::Program(_)
             | Self::Scale(_)
+            | Self::Benchmarks(_)
             | Self::Imported(_) => None,
         }
     }
@@ -216,6 +224,7 @@ impl Spec {
             | Self::Guests(_)
             | Self::Program(_)
             | Self::Scale(_)
+            | Self::Benchmarks(_)
             | Self::Imported(_) => false,
         }
     }
@@ -238,6 +247,7 @@ impl Spec {
             | Self::Guests(_)
             | Self::Program(_)
             | Self::Scale(_)
+            | Self::Benchmarks(_)
             | Self::Imported(_) => None,
         }
     }
@@ -263,6 +273,7 @@ impl Body {
             | Self::Guests { .. }
             | Self::Program { .. }
             | Self::Scale { .. }
+            | Self::Benchmarks { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -286,6 +297,7 @@ impl Body {
             | Self::Guests { .. }
             | Self::Program { .. }
             | Self::Scale { .. }
+            | Self::Benchmarks { .. }
             | Self::Imported { .. } => None,
         }
     }
@@ -309,6 +321,7 @@ impl Body {
             | Self::Guests { .. }
             | Self::Program { .. }
             | Self::Scale { .. }
+            | Self::Benchmarks { .. }
             | Self::Imported { .. } => None,
         }
     }

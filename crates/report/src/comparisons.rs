@@ -12,7 +12,8 @@ pub(crate) mod repeated;
 mod section;
 pub(crate) mod sets;
 pub(crate) mod tried;
-mod verdict;
+pub(crate) mod verdict;
+pub(crate) mod verdicts;
 
 use summary::{Comparison, RunSet};
 use units::Ppm;

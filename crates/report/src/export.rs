@@ -3,6 +3,7 @@
 pub(crate) mod benchmark_action;
 pub(crate) mod csv;
 pub(crate) mod folded;
+pub(crate) mod github;
 pub(crate) mod hdr_log;
 pub(crate) mod jitter;
 pub(crate) mod prometheus;

@@ -68,6 +68,7 @@ pub use comparisons::history::{
 pub use comparisons::repeated::{RepeatedRuns, repeated_document, repeated_json};
 pub use comparisons::sets::{compared_sets_document, compared_sets_json};
 pub use comparisons::tried::{TriedSettings, tried_document, tried_json};
+pub use comparisons::verdicts::verdicts_document;
 pub use document::{Document, Importance};
 pub use emitted::{emitted_document, emitted_json, verified_document, verified_json};
 pub use explanations::phase::phase_document;
@@ -75,6 +76,7 @@ pub use explanations::{explain_diff_document, explain_document};
 pub use export::benchmark_action::benchmark_action_json;
 pub use export::csv::{CSV_HEAD, metrics_csv};
 pub use export::folded::{folded_stacks, folded_stacks_diff};
+pub use export::github::github_annotations;
 pub use export::hdr_log::hdr_log;
 pub use export::jitter::{jitter_hgrm, jitter_list};
 pub use export::prometheus::prometheus_text;

@@ -1,5 +1,6 @@
 //! The reports of recordings: a builder for each kind of measurement.
 
+pub(crate) mod benchmarks;
 pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod guests;
@@ -69,6 +70,9 @@ pub fn recording_document(recording: &Recording, summary: &Summary) -> Document 
         Body::Scale { spec, .. } => scale::scale(spec, own!(Scale)),
         Body::Imported { spec, series } => {
             imported::imported(recording, spec, series, own!(Imported))
+        }
+        Body::Benchmarks { spec, series } => {
+            benchmarks::benchmarks(recording, spec, series, own!(Benchmarks))
         }
     };
     let document = document.add(moments::moments(recording));

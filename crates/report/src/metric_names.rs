@@ -1,7 +1,7 @@
 //! The names of metrics in tables. Files, limits and conditions have the keys, which contain the unit.
 
 use itertools::Itertools;
-use summary::{Definition, definition};
+use summary::{BenchmarkKey, Definition, definition};
 
 use crate::document::Document;
 use crate::document::table::{Cell, Column, Table};
@@ -14,13 +14,27 @@ const SHORT: [(&str, &str); 3] = [
     ("user mode latency", "user latency"),
 ];
 
+/// Units of benchmarks that say nothing more than the number.
+const WITHOUT_UNIT: [&str; 2] = ["count", "number"];
+
 /// The name of the metric with that key; the key itself if it is not known, as that of a newer
 /// version may be.
 pub(crate) fn name(key: &str) -> Text {
+    if let Some(key) = BenchmarkKey::of(key) {
+        return benchmark(key);
+    }
     let Some(about) = definition(key) else { return Text::name(key) };
     match about.name.split_once(Definition::CALL).zip(about.call(key)) {
         Some(((before, after), call)) => text!("{}{}{}", before, Text::name(call), after),
         None => about.name.into(),
+    }
+}
+
+/// The name of a benchmark, with the unit if values have none.
+fn benchmark(key: BenchmarkKey<'_>) -> Text {
+    match key.is_time() || WITHOUT_UNIT.contains(&key.unit) {
+        true => Text::name(key.name),
+        false => text!("{} {}", Text::name(key.name), Text::name(key.unit)),
     }
 }
 

@@ -266,6 +266,7 @@ pub(crate) fn difference(difference: f64) -> Text {
 pub(crate) fn metric(value: f64) -> Text {
     match value.fract() == 0.0 {
         true => Text::number(group_digits(&format!("{value:.0}"))),
+        false if value.abs() < 0.995 => Text::number(small::significant(value)),
         false => bare_rate(PerSecond::new(value)),
     }
 }
@@ -273,6 +274,9 @@ pub(crate) fn metric(value: f64) -> Text {
 /// A metric's value, with its unit.
 pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> Text {
     match unit {
+        stats::Unit::Ns if value.abs() < 100.0 && value.fract() != 0.0 => {
+            Text::number(format!("{} ns", three_digits(value)))
+        }
         stats::Unit::Ns => rounded(value, |nanos| duration(Nanos::from_nanos(nanos))),
         stats::Unit::Ppm => share(Ppm::new(value)),
         stats::Unit::Hz => rate(PerSecond::new(value)),
@@ -390,5 +394,6 @@ fn trim_zeros(text: &str) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+mod small;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! The units of compared values, and which values are better.
 
+use serde::{Deserialize, Serialize};
+
 /// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -16,7 +18,8 @@ pub enum Unit {
 }
 
 /// Which values of a metric are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Smaller ones.
     Less,

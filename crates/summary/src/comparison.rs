@@ -4,6 +4,7 @@
 //! A set of several runs has one value of each metric per run. Two single runs are compared by
 //! their blocks (`blocks`), which are not independent of each other (`stats::inflation`).
 
+pub(crate) mod benchmark_values;
 pub(crate) mod blocks;
 pub(crate) mod cells;
 pub(crate) mod condition;
@@ -19,6 +20,7 @@ pub(crate) mod samples;
 #[cfg(test)]
 mod simulations;
 pub(crate) mod variants;
+pub(crate) mod worse;
 
 use serde::Serialize;
 use stats::{BetterSet, Detectable, adjusted};
@@ -43,10 +45,17 @@ pub struct Comparison {
     pub small_culprits: usize,
     /// The CPUs of metrics that only one of both has, of the base and of the other set.
     pub only_in: [Vec<Cpu>; 2],
+    /// The metrics of benchmarks that only one of both has; missing without such metrics.
+    #[serde(skip_serializing_if = "is_none")]
+    pub only_benchmarks: [Vec<String>; 2],
     /// The number of runs that are in both sets.
     pub common_runs: usize,
     /// What the comparison of the main metric would have shown, if it has no difference; null for single runs.
     pub detectable: Option<Detectable>,
+}
+
+fn is_none(only: &[Vec<String>; 2]) -> bool {
+    only.iter().all(Vec::is_empty)
 }
 
 /// Compares each of the other sets with the base. A relative difference of at most `smallest` is of
@@ -65,6 +74,10 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
             compared.partition(|one| one.quantity.metric().is_some());
         culprits.sort_by(|a, b| b.larger_center().total_cmp(&a.larger_center()));
         let only_in = [base.cpus_without(other), other.cpus_without(base)];
+        let only_benchmarks = [
+            base.benchmarks.keys_without(&other.benchmarks),
+            other.benchmarks.keys_without(&base.benchmarks),
+        ];
         let small_culprits = pairs.small_culprits;
         comparisons.push(Comparison {
             detectable: detectable(base, &pairs.compared, &metrics, count),
@@ -73,6 +86,7 @@ pub fn compare(base: &RunSet, others: &[RunSet], smallest: Ppm) -> Vec<Compariso
             culprits,
             small_culprits,
             only_in,
+            only_benchmarks,
         });
     }
     comparisons

@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod benchmarks;
 mod calls;
 mod cell;
 mod check;
@@ -47,6 +48,7 @@ mod top;
 mod wakers;
 mod watch;
 
+pub use benchmarks::{BenchmarkSummary, BenchmarksSummary};
 pub use calls::{CallSummary, CallsSummary};
 pub use cell::added::Added;
 pub use cell::beside::{BesideSimulation, SimulatedSlices};
@@ -82,6 +84,7 @@ pub use comparison::run_numbers::RunNumbers;
 pub use comparison::run_set::{RunSet, RunsDoubt};
 pub use comparison::samples::RunSpread;
 pub use comparison::variants::Variants;
+pub use comparison::worse::{MetricChange, any_worse, any_worse_cells, is_worse};
 pub use comparison::{Compared, Comparison, compare};
 pub use explain::call_stack::{CallStack, episode_stacks};
 pub use explain::difference::{Difference, DifferencePart, FunctionDifference};
@@ -103,6 +106,7 @@ pub use latency::idle_use::IdleStateUse;
 pub use latency::late_wakeups::{LateWakeupSummary, MainCause, WakeMomentSummary};
 pub use latency::{CpuLatencySummary, LatencySummary};
 pub use length_log::{LengthInterval, LengthLog, NoLog};
+pub use metrics::benchmark_key::BenchmarkKey;
 pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};
 pub use metrics::read::{cell_metrics, metrics};

@@ -10,6 +10,7 @@
 //! which rare and expensive events affect. Of a cell with several variations it is at least the distance
 //! that the mean of as many others keeps in 19 of 20 cases.
 
+pub(crate) mod benchmark_key;
 pub(crate) mod definition;
 pub(crate) mod idle;
 pub(crate) mod limit;
@@ -17,6 +18,7 @@ pub(crate) mod read;
 pub(crate) mod row;
 pub(crate) mod table;
 
+use crate::metrics::benchmark_key::BenchmarkKey;
 use crate::metrics::definition::Definition;
 
 /// All metrics that recordings and cells can have.
@@ -24,8 +26,11 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
     table::of_cells().chain(table::of_recordings()).chain(table::of_files())
 }
 
-/// The definition of the metric with that key.
+/// The definition of the metric with that key; `None` for those of benchmarks, whose names are not known before.
 pub fn definition(key: &str) -> Option<&'static Definition> {
+    if BenchmarkKey::of(key).is_some() {
+        return None;
+    }
     let exact = definitions().find(|about| about.key == key);
     exact.or_else(|| definitions().find(|about| about.call(key).is_some()))
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use stats::ItemUnit;
 use units::Nanos;
 
+use crate::benchmarks::BenchmarksSummary;
 use crate::calls::CallsSummary;
 use crate::check::CheckSummary;
 use crate::guests::GuestsSummary;
@@ -92,6 +93,9 @@ impl Summary {
             Body::Scale { spec, series } => Self::Scale(ScaleSummary::of(spec, series)),
             Body::Imported { spec, series } => {
                 Self::Imported(ImportedSummary::of(spec, series))
+            }
+            Body::Benchmarks { spec, series } => {
+                Self::Benchmarks(BenchmarksSummary::of(spec, series))
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::comparisons::verdict::{of_culprit, verdict};
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::number;
+use crate::{metric_names, number};
 
 /// Of more metrics than this, only those with a difference are listed.
 const METRICS: usize = 24;
@@ -51,6 +51,7 @@ pub(crate) fn section(
         .heading(format!("{name} compared with A"))
         .add(metrics)
         .add_all(not_compared(&name, comparison))
+        .add_all(other_benchmarks(&name, comparison))
         .add(could_show(compared, comparison))
         .add(causes)
 }
@@ -85,6 +86,18 @@ fn not_compared(other: &str, comparison: &Comparison) -> impl Iterator<Item = Te
     })
 }
 
+/// Sentences about the benchmarks that only one of both sets has.
+pub(crate) fn other_benchmarks(
+    other: &str,
+    comparison: &Comparison,
+) -> impl Iterator<Item = Text> {
+    let only = ["A", other].into_iter().zip(&comparison.only_benchmarks);
+    only.filter(|(_, keys)| !keys.is_empty()).map(|(set, keys)| {
+        let names = keys.iter().map(|key| metric_names::name(key)).collect();
+        text!("Only in {}, and not compared: {}.", set, Text::first(NAMED, names, ", "))
+    })
+}
+
 fn legend(smallest: Ppm) -> Text {
     text!(
         "Differences are in percent of A, with 95 % intervals. \"not enough data\": there may be a \
@@ -113,7 +126,7 @@ fn metrics(other: &str, all: &[Compared]) -> Table {
 }
 
 /// The medians or means of both sets.
-fn centers(compared: &Compared) -> [Text; 2] {
+pub(crate) fn centers(compared: &Compared) -> [Text; 2] {
     let print = |center| number::in_unit(center, compared.unit);
     compared.centers.map(|center| number::any(center.map(print)))
 }

@@ -58,6 +58,9 @@ fn single_runs(compared: &ComparedSets<'_>) -> Text {
     let Some(block) = block(compared).filter(|_| is_compared) else {
         return Text::default();
     };
+    if block.unit == BlockUnit::Items(ItemUnit::Values) {
+        return single_files(block);
+    }
     let length = match block.unit {
         BlockUnit::Ns => number::duration(Nanos::from_nanos(block.length)),
         BlockUnit::Items(item) => {
@@ -65,6 +68,7 @@ fn single_runs(compared: &ComparedSets<'_>) -> Text {
                 ItemUnit::Wakeups => "wake-ups",
                 ItemUnit::Tests => "tests",
                 ItemUnit::Intervals => "intervals",
+                ItemUnit::Values => "values",
             };
             text!("{} {}", block.length, items)
         }
@@ -76,9 +80,26 @@ fn single_runs(compared: &ComparedSets<'_>) -> Text {
     )
 }
 
+/// The same about files of benchmarks.
+fn single_files(block: Block) -> Text {
+    let of = match block.length {
+        1 => text!("values"),
+        length => text!("medians of {} values", length),
+    };
+    text!(
+        "Benchmarks are compared by the {} in one file each. What differs from session to session \
+         is not seen in a single one; hint: compare folders with several files.",
+        of
+    )
+}
+
 /// How differences are found, and the keys of the metrics.
 fn method(compared: &ComparedSets<'_>) -> Document {
-    let of = if block(compared).is_some() { "blocks" } else { "runs" };
+    let of = match block(compared) {
+        Some(Block { length: 1, .. }) => "values",
+        Some(_) => "blocks",
+        None => "runs",
+    };
     let each = compared.comparisons.iter();
     let all: usize = each.map(|one| one.metrics.len() + one.culprits.len()).sum();
     let method = text!(

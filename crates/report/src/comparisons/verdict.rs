@@ -1,6 +1,6 @@
 //! What follows from a comparison, in words.
 
-use stats::{Conclusion, Unit};
+use stats::{Block, BlockUnit, Conclusion, ItemUnit, Unit};
 use summary::Compared;
 
 use crate::document::text::{Text, text};
@@ -20,11 +20,14 @@ pub(crate) fn verdict(compared: &Compared) -> [Text; 2] {
             ["no difference".into(), text!("larger than {}", number::ratio(largest_ppm))]
         }
         Conclusion::NotEnoughData { more_runs } => {
-            let more = match more_runs {
-                None => Text::default(),
-                Some(1) => "1 more run".into(),
-                Some(runs) => text!("{} more runs", runs),
+            let is_value =
+                |block: Block| block.unit == BlockUnit::Items(ItemUnit::Values);
+            let what = match compared.block.is_some_and(is_value) {
+                true => "more value",
+                false => "more run",
             };
+            let more = more_runs.map(|count| number::counted(count, what));
+            let more = more.unwrap_or_default();
             ["not enough data".into(), more]
         }
     }

@@ -7,12 +7,12 @@ use serde::Serialize;
 use stats::Better;
 use summary::{Quantity, RunSet, RunSpread};
 
-use crate::export::csv::unit;
+use crate::export::csv::unit_of;
 
 #[derive(Serialize)]
 struct Entry {
     name: String,
-    unit: &'static str,
+    unit: String,
     value: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<String>,
@@ -30,7 +30,7 @@ impl Entry {
         let range = || format!("{} to {}", spread.min, spread.max);
         Some(Self {
             name: format!("{metric}{cpu}"),
-            unit: unit(spread.unit),
+            unit: unit_of(metric, spread.unit).to_owned(),
             value: spread.median,
             range: (spread.runs > 1).then(range),
             extra: match spread.runs {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use recording::Recording;
 use stats::Unit;
-use summary::Summary;
+use summary::{BenchmarkKey, Summary};
 
 /// The head of the table.
 pub const CSV_HEAD: &str = "file,taken,metric,cpu,unit,value\n";
@@ -15,11 +15,17 @@ pub fn metrics_csv(file: &str, recording: &Recording) -> String {
     let (file, taken) = (quoted(file), quoted(&recording.taken));
     for metric in summary::metrics(&Summary::of(recording)) {
         let cpu = metric.cpu.map_or(String::new(), |cpu| cpu.to_string());
-        let (key, unit) = (quoted(&metric.key), unit(metric.about.unit));
+        let (key, unit) =
+            (quoted(&metric.key), quoted(unit_of(&metric.key, metric.about.unit)));
         // Writing to a string does not fail.
         let _ = writeln!(text, "{file},{taken},{key},{cpu},{unit},{}", metric.value);
     }
     text
+}
+
+/// The unit of a metric for programs; of a benchmark, that of its tool.
+pub(crate) fn unit_of(key: &str, of: Unit) -> &str {
+    BenchmarkKey::of(key).map_or_else(|| unit(of), |key| key.unit)
 }
 
 /// The name of a unit for programs; empty for counts.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use recording::Recording;
 use stats::Unit;
-use summary::{Metric, NoiseSummary, Summary};
+use summary::{BenchmarkKey, Metric, NoiseSummary, Summary};
 use units::Cpu;
 
 /// The sources that are listed beside the hypervisor, unexplained time and noisefloor itself.
@@ -59,8 +59,9 @@ fn metrics(summary: &Summary) -> Vec<Family> {
         groups.entry(name(metric)).or_default().push(metric);
     }
     let value = |metric: &&Metric| {
-        let labels = metric.cpu.map_or_else(String::new, of_cpu);
-        (labels, value(metric))
+        let labels = BenchmarkKey::of(&metric.key).map(of_benchmark);
+        let of_cpu = || metric.cpu.map_or_else(String::new, of_cpu);
+        (labels.unwrap_or_else(of_cpu), value(metric))
     };
     let family = |(name, metrics): (String, Vec<&Metric>)| Family {
         name,
@@ -68,6 +69,15 @@ fn metrics(summary: &Summary) -> Vec<Family> {
         values: metrics.iter().map(value).collect(),
     };
     groups.into_iter().map(family).collect()
+}
+
+/// The unit is in the name of times.
+fn of_benchmark(key: BenchmarkKey<'_>) -> String {
+    let name = escaped(key.name);
+    match key.is_time() {
+        true => format!("{{benchmark=\"{name}\"}}"),
+        false => format!("{{benchmark=\"{name}\",unit=\"{}\"}}", escaped(key.unit)),
+    }
 }
 
 fn of_cpu(cpu: Cpu) -> String {
@@ -115,6 +125,10 @@ fn escaped(value: &str) -> String {
 /// `gap_ns_max` becomes `noisefloor_gap_max_seconds`.
 fn name(metric: &Metric) -> String {
     let (own, unit, _) = base_unit(metric.about.unit);
+    if BenchmarkKey::of(&metric.key).is_some() {
+        let end = if unit.is_empty() { "_value" } else { unit };
+        return format!("noisefloor_benchmark{end}");
+    }
     let words = metric.key.split('_').filter(|word| *word != own);
     format!("noisefloor_{}{unit}", words.collect::<Vec<_>>().join("_"))
 }

@@ -12,6 +12,8 @@ pub enum ItemUnit {
     Tests,
     /// Intervals of a log.
     Intervals,
+    /// Values of a benchmark.
+    Values,
 }
 
 /// The unit of a block's length.

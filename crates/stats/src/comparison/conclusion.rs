@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use units::Ppm;
 
+use crate::comparison::block::{Block, BlockUnit, ItemUnit};
 use crate::comparison::discovery::FALSE_DISCOVERIES;
 use crate::comparison::sample::Pair;
 
@@ -31,7 +32,8 @@ pub enum Conclusion {
     },
     /// There may be a difference of interest, or none.
     NotEnoughData {
-        /// How many runs more each set needs, about; null if that cannot be estimated.
+        /// How many runs more each set needs, about, of benchmarks in one file each how many values; null if that
+        /// cannot be estimated.
         more_runs: Option<u64>,
     },
 }
@@ -97,6 +99,10 @@ impl Found {
         let [low, high] = self.interval_ppm?.map(Ppm::get);
         let times = ((high - low) / 2.0 / smallest.get()).powi(2) - 1.0;
         let (runs, least) = match pair.block {
+            // Each value is a run of its own.
+            Some(Block { unit: BlockUnit::Items(ItemUnit::Values), length }) => {
+                (fewest as f64 * length as f64, 1.0)
+            }
             Some(_) => (1.0, (VALUES_MIN - 1) as f64),
             None => (fewest as f64, 1.0),
         };

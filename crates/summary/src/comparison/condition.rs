@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-use stats::{Conclusion, Unit, VALUES_MIN};
+use stats::{Better, Conclusion, Unit, VALUES_MIN};
 use units::{Nanos, Ppm};
 
 use crate::comparison::cells::{CellDifference, CellsComparison};
@@ -62,11 +62,11 @@ impl FromStr for Condition {
     /// nothing for the unit of the metric.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let refuse = || ConditionError { text: text.to_owned() };
-        let at = text.find(['<', '>']).ok_or_else(refuse)?;
+        // Names of benchmarks may contain both.
+        let at = text.rfind(['<', '>']).ok_or_else(refuse)?;
         let (metric, bound) = (text[..at].trim(), text[at + 1..].trim());
-        let is_key = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let is_signed = bound.starts_with(['+', '-']);
-        if metric.is_empty() || !metric.chars().all(is_key) || !is_signed {
+        if metric.is_empty() || !is_signed {
             return Err(refuse());
         }
         let is_above = text[at..].starts_with('>');
@@ -100,6 +100,22 @@ fn bound_of(text: &str) -> Option<Bound> {
 }
 
 impl Condition {
+    /// The condition that a metric is worse by more than this part of the base; `None` if no value is better.
+    pub(crate) fn worse(metric: &str, better: Better, by: Ppm) -> Option<Self> {
+        let sign = match better {
+            Better::Less => 1.0,
+            Better::More => -1.0,
+            Better::Neither => return None,
+        };
+        let percent = sign * by.get() / 1e4;
+        Some(Self {
+            text: format!("{metric} worse by {percent} %"),
+            metric: metric.to_owned(),
+            is_above: better == Better::Less,
+            bound: Bound::Percent(percent),
+        })
+    }
+
     /// The key of its metric.
     pub fn metric(&self) -> &str {
         &self.metric
@@ -128,7 +144,7 @@ impl Condition {
         Judged::any(own.filter_map(holds).map(Judged::known))
     }
 
-    fn of_compared(&self, compared: &Compared) -> Judged {
+    pub(crate) fn of_compared(&self, compared: &Compared) -> Judged {
         if has_too_few_values(compared) {
             return Judged::Undecided;
         }
@@ -157,7 +173,7 @@ impl Condition {
     }
 
     /// Whether a difference is beyond the bound. One from zero is beyond any percentage in its direction.
-    fn exceeds(&self, difference: f64, ppm: Option<f64>) -> bool {
+    pub(crate) fn exceeds(&self, difference: f64, ppm: Option<f64>) -> bool {
         let (value, bound) = match self.bound {
             Bound::Percent(bound) => {
                 let endless = || {
@@ -180,7 +196,7 @@ fn has_too_few_values(compared: &Compared) -> bool {
 }
 
 impl Judged {
-    fn known(holds: bool) -> Self {
+    pub(crate) fn known(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
     }
 
@@ -208,7 +224,7 @@ impl Judged {
 
 #[cfg(test)]
 mod tests {
-    use stats::{Better, Statistic};
+    use stats::Statistic;
 
     use super::*;
     use crate::comparison::quantity::Quantity;
@@ -238,7 +254,6 @@ mod tests {
             "gap_ns_max >= +1",
             "gap_ns_max > +inf",
             "gap_ns_max > +nan%",
-            "gap ns > +1",
             "gap_ns_max > +1 parsec",
             "gap_ns_max > +é",
         ] {
@@ -248,6 +263,8 @@ mod tests {
                 "{wrong}"
             );
         }
+        let benchmark: Condition = "f<a, b>:ns > +5us".parse().unwrap();
+        assert_eq!(benchmark.metric(), "f<a, b>:ns");
         let time: Condition = "noise_ppm > +1us".parse().unwrap();
         assert!(time.fits(Unit::Ns) && !time.fits(Unit::Ppm));
     }

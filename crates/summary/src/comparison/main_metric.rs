@@ -9,9 +9,9 @@ use serde::Serialize;
 use stats::{Detectable, Explained, Pattern, Unit};
 
 use crate::comparison::detectable;
+use crate::comparison::run_numbers::RunNumbers;
 use crate::comparison::run_set::RunSet;
 use crate::comparison::samples::{RunSpread, SMALL};
-use crate::metrics::definition;
 use crate::metrics::table::NOISE_PPM;
 
 /// Metrics that stand for a set, before its first one.
@@ -82,7 +82,7 @@ impl RunSet {
             pattern: stats::pattern(&values),
             spread: self.cause(&metric, &values),
             detectable: detectable::of_set(self, &metric),
-            unit: definition(&metric)?.unit,
+            unit: RunNumbers::unit(&metric)?,
             metric,
         })
     }
@@ -177,7 +177,6 @@ mod tests {
 
     use super::*;
     use crate::comparison::observation::{CulpritNumber, MetricNumber};
-    use crate::comparison::run_numbers::RunNumbers;
     use crate::random::Random;
 
     /// A run of a program, so many seconds after the first, that lost these times to a timer and to a thread.
@@ -200,6 +199,7 @@ mod tests {
                 metric: "run_ns".to_owned(),
                 cpu: None,
                 value: ms * 1e6,
+                better: None,
             }],
             culprits,
             facts: Vec::new(),

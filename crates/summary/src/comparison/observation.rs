@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use recording::{Blamed, Body, CulpritKind, NoiseSeries, Recording, Share};
 use serde::{Deserialize, Serialize};
+use stats::{Better, Unit};
 use units::{Cpu, Nanos, Ppm};
 
+use crate::metrics::benchmark_key::BenchmarkKey;
+use crate::metrics::definition;
 use crate::metrics::definition::Metric;
 use crate::metrics::read::{gaps, metrics};
 use crate::metrics::table::GapNumbers;
@@ -23,6 +26,9 @@ pub struct MetricNumber {
     pub cpu: Option<Cpu>,
     /// Its value.
     pub value: f64,
+    /// Which values are better, of a benchmark; missing of other metrics, whose key says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
 }
 
 /// The share of its time that a run lost to a culprit.
@@ -39,6 +45,26 @@ pub struct CulpritNumber {
 impl MetricNumber {
     pub(crate) fn key(&self) -> (&str, Option<Cpu>) {
         (&self.metric, self.cpu)
+    }
+
+    /// Its unit, and which values are better; `None` for a metric that is not known.
+    pub(crate) fn meaning(&self) -> Option<(Unit, Better)> {
+        if let Some(key) = BenchmarkKey::of(&self.metric) {
+            return Some((key.metric_unit(), self.better.unwrap_or(Better::Neither)));
+        }
+        definition(&self.metric).map(|about| (about.unit, about.better))
+    }
+}
+
+impl From<Metric> for MetricNumber {
+    fn from(metric: Metric) -> Self {
+        let is_benchmark = BenchmarkKey::of(&metric.key).is_some();
+        Self {
+            better: is_benchmark.then_some(metric.about.better),
+            metric: metric.key,
+            cpu: metric.cpu,
+            value: metric.value,
+        }
     }
 }
 
@@ -61,9 +87,7 @@ impl Observation {
         metrics: Vec<Metric>,
         culprits: Option<Vec<CulpritNumber>>,
     ) -> Self {
-        let number =
-            |Metric { key: metric, cpu, value, .. }| MetricNumber { metric, cpu, value };
-        Self { metrics: metrics.into_iter().map(number).collect(), culprits }
+        Self { metrics: metrics.into_iter().map(MetricNumber::from).collect(), culprits }
     }
 
     /// The numbers of a recording, whose summary may be known. Of gaps of busy CPUs, the parts of a

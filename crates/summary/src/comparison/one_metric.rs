@@ -7,10 +7,10 @@ use stats::adjusted;
 use units::Ppm;
 
 use crate::comparison::Compared;
+use crate::comparison::observation::MetricNumber;
 use crate::comparison::quantity::Quantity;
 use crate::comparison::run_set::RunSet;
 use crate::comparison::samples::Pair;
-use crate::metrics::definition;
 
 /// Compares a metric of each of the other sets with that of the base; `None` for a set without it. The number of
 /// sets is corrected for. A relative difference of at most `smallest` is of no interest.
@@ -29,13 +29,15 @@ pub fn compare_metric(
 }
 
 fn pair(base: &RunSet, other: &RunSet, metric: &str) -> Option<Pair> {
-    let about = definition(metric)?;
+    let all = base.observations.iter().flat_map(|one| &one.metrics);
+    let (unit, better) =
+        all.filter(|one| one.metric == metric).find_map(MetricNumber::meaning)?;
     let [base, other] = [base, other].map(|set| means(set, metric));
     let has_both = !base.is_empty() && !other.is_empty();
     has_both.then(|| Pair {
         quantity: Quantity::Metric { metric: metric.to_owned(), cpu: None },
-        unit: about.unit,
-        better: about.better,
+        unit,
+        better,
         base,
         other,
         block: None,
@@ -61,7 +63,6 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::comparison::observation::MetricNumber;
     use crate::comparison::run_numbers::RunNumbers;
 
     /// Runs with these shares of noise on CPU 0, and twice as much on CPU 1.
@@ -72,6 +73,7 @@ mod tests {
                 metric: "noise_ppm".to_owned(),
                 cpu: Some(Cpu::new(cpu)),
                 value,
+                better: None,
             };
             set.add_numbers(&RunNumbers {
                 taken: format!("2026-11-28T04:00:{at:02}Z"),

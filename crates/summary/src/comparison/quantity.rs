@@ -5,7 +5,7 @@ use serde::Serialize;
 use units::Cpu;
 
 /// What is compared: a metric, or the time lost to a culprit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Quantity {
     /// A metric.

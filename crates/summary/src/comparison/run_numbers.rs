@@ -7,6 +7,7 @@ use stats::Unit;
 
 use crate::comparison::observation::{CulpritNumber, MetricNumber, Observation};
 use crate::comparison::variants;
+use crate::metrics::benchmark_key::BenchmarkKey;
 use crate::metrics::definition;
 use crate::summary::Summary;
 
@@ -49,7 +50,10 @@ impl RunNumbers {
 
     /// The unit of a metric, if there is such a metric.
     pub fn unit(metric: &str) -> Option<Unit> {
-        definition(metric).map(|about| about.unit)
+        match BenchmarkKey::of(metric) {
+            Some(key) => Some(key.metric_unit()),
+            None => definition(metric).map(|about| about.unit),
+        }
     }
 }
 
@@ -77,5 +81,7 @@ mod tests {
         assert_eq!(RunNumbers::unit("noise_ppm"), Some(Unit::Ppm));
         assert_eq!(RunNumbers::unit("getpid_ns_p50"), Some(Unit::Ns));
         assert_eq!(RunNumbers::unit("no_such_metric"), None);
+        assert_eq!(RunNumbers::unit("BM_Sort/8:ns"), Some(Unit::Ns));
+        assert_eq!(RunNumbers::unit("x_ns_p50:B/op"), Some(Unit::Count));
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use units::{Cpu, CpuSet};
 
+use crate::comparison::benchmark_values::BenchmarkValues;
 use crate::comparison::blocks::{Level, levels};
 use crate::comparison::observation::{CulpritNumber, MetricNumber, Observation};
 use crate::comparison::program_run::ProgramRun;
@@ -21,6 +22,8 @@ pub struct RunSet {
     pub(crate) identities: Vec<RunIdentity>,
     /// The blocks of a single run.
     pub(crate) levels: Vec<Level>,
+    /// The values of benchmarks.
+    pub(crate) benchmarks: BenchmarkValues,
     /// The facts of the runs, those of this process and its tracing excepted.
     pub facts: Variants,
     /// The parameters of the runs.
@@ -44,7 +47,7 @@ pub(crate) struct RunIdentity {
 impl RunIdentity {
     fn of(run: &RunNumbers) -> Self {
         let mut hasher = DefaultHasher::new();
-        for MetricNumber { metric, cpu, value } in &run.metrics {
+        for MetricNumber { metric, cpu, value, .. } in &run.metrics {
             (metric, cpu, value.to_bits()).hash(&mut hasher);
         }
         for CulpritNumber { kind, name, ppm } in run.culprits.iter().flatten() {
@@ -78,12 +81,15 @@ impl RunSet {
     /// Adds a run.
     pub fn add(&mut self, run: &Recording) {
         self.programs.extend(ProgramRun::of(run));
+        let values = self.benchmarks.of(run);
         self.add_numbers(&RunNumbers::of(run, None));
+        self.benchmarks.set(values);
     }
 
     /// Adds a run of which the numbers were stored.
     pub fn add_numbers(&mut self, run: &RunNumbers) {
         self.levels.clear();
+        self.benchmarks.add(run);
         let (metrics, culprits) = (run.metrics.clone(), run.culprits.clone());
         self.observations.push(Observation { metrics, culprits });
         self.identities.push(RunIdentity::of(run));
@@ -128,7 +134,7 @@ impl RunSet {
     pub fn kinds(&self) -> Vec<&str> {
         let texts = |key| self.parameters.of(key).iter().filter_map(Value::as_str);
         let of = |kind| match kind {
-            "imported" => texts("measured_by").collect(),
+            "imported" | "benchmarks" => texts("measured_by").collect(),
             _ => vec![kind],
         };
         texts("kind").flat_map(of).collect()

@@ -1,15 +1,17 @@
 //! The values of each quantity: of the runs of a set, and of two sets side by side.
 
+use std::collections::HashMap;
+
 use itertools::Itertools;
 use recording::CulpritKind;
 use stats::{Better, Block, Unit, inflation};
 use units::Cpu;
 
+use crate::comparison::benchmark_values::with_values;
 use crate::comparison::blocks::Level;
-use crate::comparison::observation::{CulpritNumber, MetricNumber, Observation};
+use crate::comparison::observation::{CulpritNumber, Observation};
 use crate::comparison::quantity::Quantity;
 use crate::comparison::run_set::RunSet;
-use crate::metrics::definition;
 
 /// The values of a metric or a culprit.
 type Sample = stats::Sample<Quantity>;
@@ -54,18 +56,18 @@ fn all(observations: &[Observation]) -> Vec<Sample> {
 
 /// Those of metrics only. Older versions may have had others.
 fn of_metrics(observations: &[Observation]) -> Vec<Sample> {
-    let all = || observations.iter().flat_map(|one| &one.metrics);
-    let sample = |(metric, cpu): (&str, Option<Cpu>)| {
-        let about = definition(metric)?;
-        let own = all().filter(|one| one.key() == (metric, cpu));
-        Some(Sample {
-            quantity: Quantity::Metric { metric: metric.to_owned(), cpu },
-            unit: about.unit,
-            better: about.better,
-            values: own.map(|one| one.value).collect(),
-        })
-    };
-    all().map(MetricNumber::key).unique().filter_map(sample).collect()
+    let mut places: HashMap<(&str, Option<Cpu>), usize> = HashMap::new();
+    let mut samples: Vec<Sample> = Vec::new();
+    for one in observations.iter().flat_map(|one| &one.metrics) {
+        if let Some(at) = places.get(&one.key()) {
+            samples[*at].values.push(one.value);
+        } else if let Some((unit, better)) = one.meaning() {
+            places.insert(one.key(), samples.len());
+            let quantity = Quantity::Metric { metric: one.metric.clone(), cpu: one.cpu };
+            samples.push(Sample { quantity, unit, better, values: vec![one.value] });
+        }
+    }
+    samples
 }
 
 /// Those of culprits only. One that an observation does not have took no time.
@@ -136,6 +138,9 @@ fn all_pairs(base: &RunSet, other: &RunSet) -> Vec<Pair> {
     };
     let of = |observations: &[Observation]| plain(all(observations));
     let runs = joined(&of(&base.observations), &of(&other.observations), None);
+    let values = [&base.benchmarks, &other.benchmarks];
+    let runs: Vec<Pair> =
+        runs.into_iter().map(|pair| with_values(pair, values)).collect();
     let Some((base, other)) = common_level(base, other) else { return runs };
     let blocks = joined(&of(&base.blocks), &of(&other.blocks), Some(base.block));
     // What blocks do not have has one value of each run.
@@ -156,25 +161,27 @@ fn common_level<'a>(
 
 /// Pairs of the samples of two sets.
 fn joined(base: &[Sample], other: &[Sample], block: Option<Block>) -> Vec<Pair> {
-    let find = |samples: &'_ [Sample], of: &Quantity| {
-        samples.iter().position(|one| one.quantity == *of)
+    let places = |samples: &'_ [Sample]| -> HashMap<Quantity, usize> {
+        samples.iter().enumerate().map(|(at, one)| (one.quantity.clone(), at)).collect()
     };
+    let places = [places(base), places(other)];
+    let find = |set: usize, of: &Quantity| places[set].get(of).copied();
     // Each culprit of a set has a value for each traced run.
     let traced = |samples: &[Sample]| {
         let is_culprit = |one: &&Sample| matches!(one.quantity, Quantity::Culprit { .. });
         samples.iter().find(is_culprit).map(|one| vec![0.0; one.values.len()])
     };
-    let only_other = other.iter().filter(|one| find(base, &one.quantity).is_none());
+    let only_other = other.iter().filter(|one| find(0, &one.quantity).is_none());
     let quantities = base.iter().chain(only_other);
     let pair = |sample: &Sample| {
-        let values = |samples: &[Sample]| match find(samples, &sample.quantity) {
+        let values = |samples: &[Sample], set| match find(set, &sample.quantity) {
             Some(at) => Some(samples[at].values.clone()),
             None if matches!(sample.quantity, Quantity::Culprit { .. }) => {
                 traced(samples)
             }
             None => None,
         };
-        let (base, other) = (values(base)?, values(other)?);
+        let (base, other) = (values(base, 0)?, values(other, 1)?);
         let inflation = match block {
             Some(_) => inflation([&base, &other]),
             None => 1.0,

@@ -123,12 +123,19 @@ pub(crate) fn parameters(recording: &Recording) -> Vec<(String, Value)> {
     let events = ("events".to_owned(), Value::from(body.source().map(Source::name)));
     let threshold = body.noise().map(|noise| Value::from(noise.threshold_ns.get()));
     let threshold = threshold.map(|threshold| (THRESHOLD.to_owned(), threshold));
-    let spec = if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
+    let mut spec =
+        if let Ok(Value::Object(spec)) = spec(body) { spec } else { Map::new() };
+    // What the file of a benchmark says about its run, each for itself.
+    let environment = match spec.remove("environment") {
+        Some(Value::Object(environment)) => environment,
+        Some(_) | None => Map::new(),
+    };
     let settings = recording.repeat.iter().flat_map(|repeat| &repeat.settings);
     let settings = settings.map(|StepSetting { name, value }| {
         (format!("{}{name}", Variants::SETTING), Value::from(value.as_str()))
     });
-    [kind, events].into_iter().chain(threshold).chain(spec).chain(settings).collect()
+    let known = [kind, events].into_iter().chain(threshold);
+    known.chain(spec).chain(environment).chain(settings).collect()
 }
 
 fn spec(body: &Body) -> serde_json::Result<Value> {

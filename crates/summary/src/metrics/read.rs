@@ -7,6 +7,7 @@ use units::Cpu;
 use crate::cell::CellSummary;
 use crate::cell::call_costs::CallCost;
 use crate::imported::{ImportedSummary, LengthsSummary};
+use crate::metrics::benchmark_key;
 use crate::metrics::definition::Metric;
 use crate::metrics::idle::{rates, sum};
 use crate::metrics::row::{each, of_call, parts, whole};
@@ -81,6 +82,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         Summary::Guests(guests) => whole(GUESTS, guests),
         Summary::Scale(scale) => whole(SCALE, scale),
         Summary::Imported(summary) => imported(summary),
+        Summary::Benchmarks(summary) => benchmark_key::metrics(summary),
     }
 }
 
