@@ -43,7 +43,21 @@ const TARGETS: &[Target] = &[
 ];
 
 fn is_of_other_tool(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["cyclictest", "oslat", ".hlog", ".txt"];
+    const NAMES: [&str; 13] = [
+        "cyclictest",
+        "oslat",
+        ".hlog",
+        ".txt",
+        ".csv",
+        "jitterdebugger",
+        "hyperfine",
+        "google-benchmark",
+        "go-testing",
+        "jmh",
+        "pytest",
+        "perf-stat",
+        "sample.json",
+    ];
     NAMES.iter().any(|part| name.contains(part))
 }
 

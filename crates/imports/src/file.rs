@@ -51,7 +51,7 @@ fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn text(stream: impl Read, file: &Path) -> Result<String, Error> {
+pub(crate) fn text(stream: impl Read, file: &Path) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let read = stream.take(SIZE_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Error::new(Kind::Read, file, error))?;

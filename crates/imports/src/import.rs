@@ -9,6 +9,7 @@ use recording::{
     Recording,
 };
 use serde_json::Value;
+use serde_json::error::Category;
 use units::{CpuSet, Nanos};
 
 use crate::merge::merged;
@@ -24,6 +25,20 @@ pub(crate) fn corrupt(text: impl fmt::Display) -> Failure {
 /// A file that ends in the middle.
 pub(crate) fn truncated(text: impl fmt::Display) -> Failure {
     (Kind::Truncated, text.to_string())
+}
+
+/// A file that is none of those that can be read.
+pub(crate) fn foreign(text: impl fmt::Display) -> Failure {
+    (Kind::Foreign, text.to_string())
+}
+
+/// A mistake in JSON, with its place.
+pub(crate) fn of_json(error: serde_json::Error) -> Failure {
+    let place = format!("line {} column {}", error.line(), error.column());
+    match error.classify() {
+        Category::Eof => truncated(format!("ends in the middle, at {place}: truncated")),
+        Category::Syntax | Category::Data | Category::Io => corrupt(error),
+    }
 }
 
 /// The contents of a file.

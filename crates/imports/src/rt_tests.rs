@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use jiff::fmt::rfc2822;
 use recording::{Code, Doubt, Kind};
 use serde::Deserialize;
-use serde_json::{Value, error::Category, json};
+use serde_json::{Value, json};
 use units::Nanos;
 
-use crate::import::{Failure, Import, corrupt, truncated};
+use crate::import::{Failure, Import, corrupt, of_json};
 
 /// The version of the format that is read.
 const FILE_VERSION: u32 = 1;
@@ -81,14 +81,6 @@ pub(crate) fn parse(text: &str) -> Result<Import, Failure> {
     }
     import.command = Some(file.command);
     Ok(import)
-}
-
-fn of_json(error: serde_json::Error) -> Failure {
-    let place = format!("line {} column {}", error.line(), error.column());
-    match error.classify() {
-        Category::Eof => truncated(format!("ends in the middle, at {place}: truncated")),
-        Category::Syntax | Category::Data | Category::Io => corrupt(error),
-    }
 }
 
 /// The threads in their order.

@@ -1,4 +1,4 @@
-//! Files that the tools wrote: rt-tests 2.4 and 2.10, sysjitter 1.4 and jHiccup 2.0.11 on Linux 6.18, rtla 6.1
+//! Files that the tools wrote: rt-tests 2.4 and 2.10, jitterdebugger 0.3, sysjitter 1.4 and jHiccup 2.0.11 on Linux 6.18, rtla 6.1
 //! in a guest with Linux 6.1 (PREEMPT_RT).
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -50,6 +50,29 @@ fn cyclictest() {
     assert_eq!([5000 - binned(first), 5000 - binned(second)], [15, 18]);
     let doubt = &recording.doubts[0].text;
     assert_eq!(doubt, "latencies beyond the histogram: 33; hint: a larger -h");
+}
+
+/// Check jitterdebugger's counts, extremes and mean, and that latencies beyond its histogram are a doubt.
+#[test]
+fn jitterdebugger() {
+    let (recording, spec, lengths) = read("jitterdebugger.json");
+    assert_eq!(recording.tool, "jitterdebugger, file version 3");
+    assert!(recording.facts.kernel.release.get().unwrap().starts_with("6.18."));
+    assert_eq!((spec.cpus.to_string(), spec.resolution_ns), ("0,1".to_owned(), us(1)));
+    let second = &lengths[1];
+    assert_eq!((second.kind, second.cpu), (LengthKind::WakeupLatency, Some(Cpu::new(1))));
+    assert_eq!((second.min_ns, second.max_ns), (us(20), us(8140)));
+    assert_eq!(second.count, Some(2000));
+    assert_eq!(second.sum_ns, Some(Nanos::from_nanos(86_020 * 2000)));
+    let beyond: u64 = lengths.iter().map(|one| 2000 - binned(one)).sum();
+    let doubt = &recording.doubts[0].text;
+    assert_eq!(*doubt, format!("latencies beyond the histogram: {beyond}"));
+    // Half of the latencies do not exceed 43 us, in the last bin that `sort | uniq -c` counts up to 1000.
+    let below = |us: u64| {
+        let bins = second.bins.iter().filter(|bin| bin.from_ns <= Nanos::from_micros(us));
+        bins.map(|bin| bin.count).sum::<u64>()
+    };
+    assert!(below(42) < 1000 && below(43) >= 1000);
 }
 
 /// Check lengths in nanoseconds, and without a histogram.
@@ -343,7 +366,10 @@ fn cut_off() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(&path).unwrap();
-        let whole = series(&parse(&text).unwrap());
+        let whole = parse(&text).unwrap();
+        // Files of benchmarks: `benchmarks.rs`.
+        let Body::Imported { series: whole, .. } = whole.body else { continue };
+        let whole = whole.lengths;
         let is_open = name.ends_with(".hlog") || name.contains("osnoise-top");
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             let Ok(part) = parse(&text[..end]) else { continue };
