@@ -62,8 +62,9 @@ use crate::saved;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  a limit was exceeded, a condition of compare --fail-if holds, a repeated
-     program failed, a lab cell failed, or a kernel does not build
+  1  a limit was exceeded, a condition of compare --fail-if or --fail-if-worse
+     holds, a repeated program failed, a lab cell failed, or a kernel does not
+     build
   2  usage error, or unreadable input file
   3  not supported on this machine, or insufficient privileges
   4  measurement incomplete or unreliable; see the warnings
@@ -345,13 +346,15 @@ Examples:
     /// Each is compared with the first. Facts and parameters that differ come first; then each metric
     /// and each source of noise, with an interval of the difference and a verdict: lower, higher, no
     /// difference larger than some percentage, or not enough data, and how many more runs it takes. A
-    /// folder is a set of runs; a single recording is divided into blocks. Cells of the lab are exact:
-    /// their differences have no interval.
+    /// folder is a set of runs; a single recording is divided into blocks; of a file of benchmarks its
+    /// values are compared, name by name. Cells of the lab are exact: their differences have no interval.
     #[command(after_help = "\
 Examples:
   noisefloor compare before after             # two folders of recordings
   noisefloor compare before after -o compared.html
   noisefloor compare a.json b.json --fail-if 'noise_ppm > +10%'
+  noisefloor compare old.txt new.txt --fail-if-worse 5 --summary comment.md   # of go test -bench
+  noisefloor compare target/criterion/main target/criterion/new --github
   noisefloor compare tick-cost/fifo@running @debian:6.12-cloud")]
     Compare(CompareArgs),
     /// How the noise of this machine changed over time, with its kernels and settings.
@@ -364,6 +367,7 @@ Examples:
   noisefloor check --save && noisefloor history
   noisefloor history -o history.html
   noisefloor history --metric gap_ns_max --since 2026-11-01 --csv
+  noisefloor history add result.json && noisefloor history --kind benchmarks
   noisefloor history prune --before 2026-01-01")]
     History(HistoryArgs),
     /// The same measurements on other kernels, in guests, exact to the instruction.

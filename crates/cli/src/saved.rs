@@ -55,6 +55,16 @@ pub(crate) fn open() -> Result<History, Failure> {
     })
 }
 
+/// Opens the history to append to it; it is created if there is none.
+///
+/// # Errors
+/// It cannot be created or opened.
+pub(crate) fn create() -> Result<History, Failure> {
+    let file = recording::database_path(&file()?, true);
+    let file = file.map_err(|why| Failure::refused(chain(&why)))?;
+    Ok(History::create(&file)?)
+}
+
 /// Checks before the measurement that the history is not another user's, and can be written if it exists.
 ///
 /// # Errors
@@ -79,9 +89,7 @@ pub(crate) fn machine() -> String {
 /// # Errors
 /// It cannot be written; the run is not lost, as it is reported and saved before that.
 pub(crate) fn append(measured: &Measured, output: Output) -> Result<(), Failure> {
-    let file = recording::database_path(&file()?, true);
-    let file = file.map_err(|why| Failure::refused(chain(&why)))?;
-    let mut history = History::create(&file)?;
+    let mut history = create()?;
     let recording = measured.recording();
     let numbers = RunNumbers::of(recording, Some(measured.summary()));
     let id = history.append(&machine(), recording.body.kind(), &numbers)?;

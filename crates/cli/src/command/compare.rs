@@ -1,5 +1,6 @@
 //! `compare`: whether two sets of recordings, or two cells of the lab, differ, and by how much.
 
+mod gate;
 mod subject;
 
 use recording::Cell;
@@ -7,20 +8,28 @@ use report::{
     ComparedCells, ComparedSets, compared_cells_document, compared_cells_json,
     compared_sets_document, compared_sets_json, compared_sets_pictures,
 };
-use summary::{CellsComparison, Comparison, Condition, Judged, RunSet, compare};
+use summary::{
+    CellsComparison, Comparison, Condition, Judged, RunSet, any_worse, any_worse_cells,
+    compare,
+};
 use units::Ppm;
 
 use crate::args::{Output, ReportFiles, percent};
+use crate::command::compare::gate::GateOptions;
 use crate::command::compare::subject::Subjects;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
 use crate::reporting::{none, show};
 
+/// An error names so many metrics.
+const METRICS_NAMED: usize = 24;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
-    /// Recordings or files of other tools, folders of them (*.json, *.hlog, *.txt), entries of the
-    /// history (history:1-20), or cells of the lab: EXPERIMENT/NAME@KERNEL, after the first also
-    /// @KERNEL, or 6 or more digits of a cached cell's hash.
+    /// Recordings or files of other tools, folders of them (*.json, *.hlog, *.txt, or *.csv), folders or
+    /// baselines of Criterion (target/criterion/main), entries of the history (history:1-20), or
+    /// cells of the lab: EXPERIMENT/NAME@KERNEL, after the first also @KERNEL, or 6 or more digits
+    /// of a cached cell's hash.
     #[arg(value_name = "FILE|DIR|ENTRIES|CELL", num_args = 2.., required = true)]
     pub(crate) subjects: Vec<String>,
     /// Smallest relative difference of interest, in percent: smaller ones need not be found.
@@ -28,15 +37,19 @@ pub(crate) struct CompareArgs {
     pub(crate) smallest: Ppm,
     /// Exit code 1 if the difference of a metric is larger (>) or smaller (<) than stated, on any
     /// CPU: METRIC>+10%, METRIC<-5us. The sign is required; a number without % or a unit of
-    /// time is in the metric's unit. Exit code 4 if there is not enough data. Can be repeated.
+    /// time is in the metric's unit. The metrics of benchmarks are NAME:UNIT, as in sort:ns>+5%.
+    /// Exit code 4 if there is not enough data. Can be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Condition>,
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
     #[command(flatten)]
     pub(crate) written: ReportFiles,
 }
 
 pub(crate) fn run(args: &CompareArgs, output: Output) -> Result<Outcome, Failure> {
     let output = output.beside(args.written.files()?)?;
+    args.gate.check(output)?;
     match subject::read(&args.subjects, output)? {
         Subjects::Sets(sets) => run_sets(args, &sets, output),
         Subjects::Cells(cells) => run_cells(args, &cells, output),
@@ -58,16 +71,23 @@ fn run_sets(
     let compared =
         ComparedSets { names, sets, comparisons: &comparisons, smallest: args.smallest };
     let files = args.written.files()?;
-    show(
-        output,
-        &files,
-        || compared_sets_json(&compared),
-        || compared_sets_document(&compared),
-        |medium| compared_sets_pictures(&compared, medium),
-    )?;
-    Ok(judge(&args.fail_if, |condition| {
+    let shown = || {
+        show(
+            output,
+            &files,
+            || compared_sets_json(&compared),
+            || compared_sets_document(&compared),
+            |medium| compared_sets_pictures(&compared, medium),
+        )
+    };
+    args.gate.show(&compared, shown)?;
+    let conditions = judge(&args.fail_if, |condition| {
         Judged::any(comparisons.iter().map(|one| condition.judge(one)))
-    }))
+    });
+    let gate = args
+        .gate
+        .judge(|by| Judged::any(comparisons.iter().map(|one| any_worse(one, by))));
+    Ok(args.gate.outcome([conditions, gate]))
 }
 
 fn run_cells(
@@ -75,6 +95,7 @@ fn run_cells(
     cells: &[Cell],
     output: Output,
 ) -> Result<Outcome, Failure> {
+    args.gate.refuse_cells()?;
     let Some((base, others)) = cells.split_first() else { return Ok(Outcome::Done) };
     let comparisons: Vec<CellsComparison> =
         others.iter().map(|other| CellsComparison::of(base, other)).collect();
@@ -97,9 +118,13 @@ fn run_cells(
         || compared_cells_document(&compared),
         none,
     )?;
-    Ok(judge(&args.fail_if, |condition| {
+    let conditions = judge(&args.fail_if, |condition| {
         Judged::any(comparisons.iter().map(|one| condition.judge_cells(one)))
-    }))
+    });
+    let gate = args
+        .gate
+        .judge(|by| Judged::any(comparisons.iter().map(|one| any_worse_cells(one, by))));
+    Ok(args.gate.outcome([conditions, gate]))
 }
 
 /// Refuses sets without a common metric.
@@ -160,14 +185,19 @@ fn known_metric(
             known.push(key);
         }
     }
-    let (metric, known) = (condition.metric(), known.join(", "));
+    let more = known.len().saturating_sub(METRICS_NAMED);
+    let more =
+        if more > 0 { format!(", and {more} more (see --json)") } else { String::new() };
+    known.truncate(METRICS_NAMED);
+    let known: Vec<_> = known.into_iter().map(units::printable).collect();
+    let (metric, known) = (condition.metric(), known.join(", ") + &more);
     Err(Failure::usage(format!(
         "--fail-if '{condition}': '{metric}' was not compared; the metrics are: {known}"
     )))
 }
 
-/// Prints each condition that holds or is undecided; the exit code follows from the worst.
-fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outcome {
+/// Prints each condition that holds or is undecided; whether any does.
+fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Judged {
     let each = conditions.iter().map(|condition| {
         let judged = judge(condition);
         match judged {
@@ -179,9 +209,5 @@ fn judge(conditions: &[Condition], judge: impl Fn(&Condition) -> Judged) -> Outc
         }
         judged
     });
-    match Judged::any(each) {
-        Judged::True => Outcome::Exceeded,
-        Judged::Undecided => Outcome::Doubtful,
-        Judged::False => Outcome::Done,
-    }
+    Judged::any(each)
 }

@@ -1,6 +1,7 @@
 //! `history`: the numbers of this machine over time.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use history::{Filter, History, RunNumbers, Series};
@@ -11,15 +12,18 @@ use stats::{Unit, stretches};
 use units::Cause;
 
 use crate::args::{Output, ReportFiles};
+use crate::inputs::load;
 use crate::outcome::{Failure, Outcome};
-use crate::printing::{print, print_content, print_json};
+use crate::printing::{print, print_content, print_json, say};
 use crate::reporting::show;
 use crate::saved;
 
 /// The metrics that are shown if none is named, of measurements that have them.
 const METRICS: [&str; 2] = ["noise_ppm", "gap_ns_max"];
-/// Of other measurements, so many.
+/// Of other measurements, so many; of benchmarks, each of which has one or a few, more.
 const METRICS_MAX: usize = 4;
+const BENCHMARKS_MAX: usize = 16;
+const BENCHMARKS: &str = "benchmarks";
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -29,7 +33,7 @@ pub(crate) struct HistoryArgs {
     /// Metric to show. Can be repeated [default: noise_ppm and gap_ns_max, or the first ones].
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Vec<String>,
-    /// Kind of measurement: check, noise, run.
+    /// Kind of measurement: check, noise, run, benchmarks.
     #[arg(long, value_name = "KIND", default_value = "check")]
     pub(crate) kind: String,
     /// Leave out what was taken before that date: 2026-11-26, or a time as in 2026-11-26T06:00:00Z.
@@ -47,6 +51,16 @@ pub(crate) struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
+    /// Append recordings, and files of other tools, such as results of benchmarks.
+    Add {
+        /// Recordings, files of other tools, or folders of Criterion. One that the history has already is not
+        /// appended again.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Name of the machine on which they were measured [default: this one].
+        #[arg(long, value_name = "NAME")]
+        machine: Option<String>,
+    },
     /// Delete old entries.
     Prune {
         /// Delete what was taken before that date: 2026-01-01.
@@ -58,6 +72,9 @@ pub(crate) enum HistoryCommand {
 pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure> {
     let files = args.written.files()?;
     let output = output.beside(files.clone())?;
+    if let Some(HistoryCommand::Add { files, machine }) = &args.command {
+        return add(files, machine.as_deref(), output);
+    }
     let mut history = saved::open()?;
     if let Some(HistoryCommand::Prune { before }) = &args.command {
         return prune(&mut history, before, output);
@@ -74,6 +91,45 @@ pub(crate) fn run(args: &HistoryArgs, output: Output) -> Result<Outcome, Failure
         || history_document(&report),
         |medium| history_pictures(&report, medium),
     )?;
+    Ok(Outcome::Done)
+}
+
+/// Appends files; all are read before the first is.
+fn add(
+    files: &[PathBuf],
+    machine: Option<&str>,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let machine = machine.map_or_else(saved::machine, str::to_owned);
+    let read = |file: &PathBuf| {
+        let recording = load(file)?;
+        Ok((recording.body.kind(), RunNumbers::of(&recording, None)))
+    };
+    let runs = files.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let mut history = saved::create()?;
+    let (mut added, mut known) = (Vec::new(), Vec::new());
+    for ((kind, run), file) in runs.iter().zip(files) {
+        let file = file.display();
+        let remark = match history.number_of(&machine, kind, run)? {
+            Some(id) => {
+                known.push(id);
+                format!("{file} is entry {id} of the history already")
+            }
+            None => {
+                let id = history.append(&machine, kind, run)?;
+                added.push(id);
+                format!("{file} was saved as entry {id} of the history")
+            }
+        };
+        if !output.quiet && !output.json {
+            say(remark);
+        }
+    }
+    if output.json {
+        let object = serde_json::json!({"format": 1, "kind": "history_add",
+            "machine": machine, "added": added, "known": known});
+        print_json(&object.to_string())?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -107,7 +163,8 @@ fn report(args: &HistoryArgs, history: &History) -> Result<HistoryReport, Failur
     }
     let mut metrics = Vec::new();
     let mut longest = Series::default();
-    for metric in chosen(&args.metric, &known)? {
+    let most = if args.kind == BENCHMARKS { BENCHMARKS_MAX } else { METRICS_MAX };
+    for metric in chosen(&args.metric, &known, most)? {
         let series = history.series(&filter, &metric)?;
         let stretches = stretches(&series.values);
         let rows = series.ids.iter().zip(&series.taken).zip(&series.values);
@@ -127,7 +184,11 @@ fn report(args: &HistoryArgs, history: &History) -> Result<HistoryReport, Failur
 }
 
 /// The metrics that were named, or the default ones.
-fn chosen(named: &[String], known: &[String]) -> Result<Vec<String>, Failure> {
+fn chosen(
+    named: &[String],
+    known: &[String],
+    most: usize,
+) -> Result<Vec<String>, Failure> {
     if let Some(unknown) = named.iter().find(|metric| !known.contains(metric)) {
         let text = format!(
             "--metric {unknown}: no entry has it; the metrics are: {}",
@@ -141,7 +202,7 @@ fn chosen(named: &[String], known: &[String]) -> Result<Vec<String>, Failure> {
     let usual = METRICS.iter().filter(|metric| known.iter().any(|one| one == *metric));
     let usual: Vec<String> = usual.map(|metric| (*metric).to_owned()).collect();
     Ok(match usual.is_empty() {
-        true => known.iter().take(METRICS_MAX).cloned().collect(),
+        true => known.iter().take(most).cloned().collect(),
         false => usual,
     })
 }

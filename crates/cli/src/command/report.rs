@@ -15,9 +15,10 @@ use crate::reporting::write;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Recording saved with -o, at most 512 MiB, or a file of another tool: JSON of cyclictest and oslat,
-    /// text of rtla and sysjitter, logs of jHiccup and HdrHistogram; `-`: standard input. Several are one
-    /// report.
+    /// Recording saved with -o, at most 512 MiB, or a file of another tool: JSON of cyclictest, oslat and
+    /// jitterdebugger, text of rtla and sysjitter, logs of jHiccup and HdrHistogram; results of
+    /// benchmarks: hyperfine, Google Benchmark, Criterion (its folder), divan, JMH, Go,
+    /// pytest-benchmark, perf stat, CSV, plain numbers; `-`: standard input. Several are one report.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Write the report to FILE: a page (FILE.html), Markdown (FILE.md), or a picture (FILE.svg). Can be

@@ -55,6 +55,43 @@ fn runs_are_saved() {
     assert_eq!(with(&file, &metric).status.code(), Some(2));
 }
 
+/// Check that files of benchmarks are appended once, for any machine, all or none, and shown by their names.
+#[test]
+fn files_are_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let paths: Vec<String> = (0..3)
+        .map(|run| {
+            let path = folder.path().join(format!("{run}.txt"));
+            let line = format!("BenchmarkSort-8 100 {}.5 ns/op 16 B/op\n", 100 + run);
+            fs::write(&path, line).unwrap();
+            path.to_str().unwrap().to_owned()
+        })
+        .collect();
+    let [first, second, third] = &paths[..] else { panic!() };
+    let add = ["history", "add", "--json", "--machine", "node-7"];
+    let added = json(&file, &[&add[..], &[first, second]].concat());
+    assert_eq!(added["added"], serde_json::json!([1, 2]));
+    let again = json(&file, &[&add[..], &[second, third]].concat());
+    assert_eq!(again["known"], serde_json::json!([2]));
+    assert_eq!(again["added"], serde_json::json!([3]));
+    let none = folder.path().join("none.json");
+    let missing = with(&file, &["history", "add", first, none.to_str().unwrap()]);
+    assert_eq!(missing.status.code(), Some(2));
+    let shown = ["history", "--kind", "benchmarks", "--machine", "node-7"];
+    let found = json(&file, &[&shown[..], &["--json"]].concat());
+    let metrics = found["metrics"].as_array().unwrap();
+    let keys: Vec<&str> =
+        metrics.iter().map(|one| one["metric"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["BenchmarkSort-8:B/op", "BenchmarkSort-8:ns"]);
+    assert_eq!(metrics[1]["entries"].as_array().unwrap().len(), 3);
+    assert_eq!(metrics[1]["entries"][0]["value"], 100.5);
+    let report = text(&with(&file, &shown).stdout);
+    assert!(report.contains("BenchmarkSort-8 B/op"), "{report}");
+    let own = with(&file, &["history", "--kind", "benchmarks"]);
+    assert_eq!(own.status.code(), Some(2), "{}", text(&own.stdout));
+}
+
 /// Check the messages of what cannot be read, and that a file of another kind is left as it is.
 #[test]
 fn refusals() {

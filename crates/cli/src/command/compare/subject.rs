@@ -7,7 +7,7 @@ use recording::{Cell, Ending, Mode};
 use summary::RunSet;
 
 use crate::args::Output;
-use crate::inputs::{files_in, is_named, load, load_set};
+use crate::inputs::{exists, files_in, is_named, load, load_folder, load_set};
 use crate::lab;
 use crate::outcome::Failure;
 use crate::saved;
@@ -29,7 +29,7 @@ pub(crate) fn read(names: &[String], output: Output) -> Result<Subjects, Failure
         return Err(Failure::usage("standard input (-) can be named once only"));
     }
     let is_path = |name: &&String| {
-        name.as_str() == "-" || Path::new(name).exists() || name.starts_with(HISTORY)
+        name.as_str() == "-" || exists(Path::new(name)) || name.starts_with(HISTORY)
     };
     match names.iter().filter(is_path).count() {
         0 => cells(names, output),
@@ -87,6 +87,9 @@ fn set(name: &Path) -> Result<RunSet, Failure> {
     }
     if !name.is_dir() {
         return Ok(RunSet::single(&load(name)?));
+    }
+    if let Some(folder) = load_folder(name)? {
+        return Ok(RunSet::single(&folder));
     }
     let files = files_in(name)?;
     match files.as_slice() {
