@@ -123,6 +123,6 @@ mod tests {
         let text = text_of(&recording);
         assert!(!text.contains('\x1b'), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.contains("12 more: see --json"), "{text}");
+        assert!(text.contains("13 more: see --json"), "{text}");
     }
 }
