@@ -18,12 +18,14 @@ mod change_points;
 mod comparison;
 mod dependence;
 mod distribution;
+mod exact_test;
 #[cfg(test)]
 #[path = "../tests/example/random.rs"]
 mod example;
 mod explained;
 mod length_bars;
 mod mean_interval;
+mod outliers;
 mod random;
 mod ranks;
 mod relative;
@@ -53,9 +55,13 @@ pub use distribution::{
     Distribution, DistributionKey, Gaps, Jitters, Latencies, Loops, Placed, Repeats,
     Slices, Statistics, Waits, mean, quantile, rank,
 };
+pub use exact_test::{adjusted_for_any, together_by_chance};
 pub use explained::{Explained, explained, rank_correlation};
 pub use length_bars::{LengthBar, LengthBars, length_counts};
 pub use mean_interval::MeanInterval;
+pub use outliers::{
+    FALSE_OUTLIERS, Fence, Height, MedianOfRuns, OUTLIER_FACTOR_MIN, OUTLIER_VALUES_MIN,
+};
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;
