@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod export;
 mod facts;
+mod fleet;
 mod generate;
 mod guests;
 mod history;
@@ -36,6 +37,7 @@ use crate::command::check::CheckArgs;
 use crate::command::compare::CompareArgs;
 use crate::command::export::ExportArgs;
 use crate::command::facts::FactsArgs;
+use crate::command::fleet::FleetArgs;
 use crate::command::generate::GenerateArgs;
 use crate::command::guests::GuestsArgs;
 use crate::command::history::HistoryArgs;
@@ -370,6 +372,20 @@ Examples:
   noisefloor history add result.json && noisefloor history --kind benchmarks
   noisefloor history prune --before 2026-01-01")]
     History(HistoryArgs),
+    /// Which of many nodes are noisy, and why.
+    ///
+    /// Reads a recording, or the history, of each node. A node is noisy if its noise is too large for this fleet;
+    /// chance calls a node of a quiet fleet noisy in one of twenty fleets, however large they are. The reasons are
+    /// sources that take more of its time than of other nodes, and facts and labels that noisy nodes have and others
+    /// have not: kernel, boot parameters, settings, racks. Files that cannot be read are counted (exit code 4).
+    #[command(after_help = "\
+Examples:
+  srun noisefloor check -q -o out/%h.json     # one file for each node
+  noisefloor fleet out
+  noisefloor fleet out --labels racks.csv -o fleet.html
+  noisefloor fleet out --metric gap_ns_max --full
+  noisefloor fleet */history.db --json")]
+    Fleet(FleetArgs),
     /// The same measurements on other kernels, in guests, exact to the instruction.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -409,6 +425,7 @@ impl Command {
             | Self::Advise(_)
             | Self::Restore
             | Self::Scale(_)
+            | Self::Fleet(_)
             | Self::Report(_)
             | Self::Export(_)
             | Self::Compare(_)
@@ -452,6 +469,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Repeat(repeat) => repeat::run(&repeat, output),
         Command::Try(args) => r#try::run(&args, output),
         Command::Compare(compare) => compare::run(&compare, output),
+        Command::Fleet(fleet) => fleet::run(&fleet, output),
         Command::History(history) => history::run(&history, output),
         Command::Lab(command) => lab::run(&command, output),
         Command::Sim(command) => sim::run(&command, output),

@@ -11,7 +11,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("How to get it back?", &["advise", "facts", "nohz", "try", "restore"]),
     ("Has it changed?", &["repeat", "compare", "history"]),
-    ("What does it cost many machines?", &["scale"]),
+    (
+        "Which of many machines are noisy, and what does noise cost them?",
+        &["fleet", "scale"],
+    ),
     ("What would another kernel cost?", &["lab", "sim"]),
     ("What was measured before?", &["report", "export"]),
 ];

@@ -15,6 +15,7 @@
 //!   saved          the history of this machine
 //!   remarks        what a session reports, as messages
 //!   inputs         the files that a command reads
+//!   fleet_files    the files of many nodes
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage: usage errors
 //!   printing       output to standard output and standard error
@@ -32,6 +33,7 @@ mod claiming;
 mod command;
 mod command_line;
 mod destination;
+mod fleet_files;
 mod forced_end;
 mod forwarding;
 mod help_groups;

@@ -7,7 +7,9 @@
 //! worst   series, taken, entry, facts, value      its values, of the worst CPU, in order of time
 //! ```
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -118,6 +120,35 @@ impl History {
                 Err(Error::new(Kind::Access, file, "not a regular file"))
             }
             Ok(_) => Self::open_with(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map(Some),
+        }
+    }
+
+    /// Opens a history only to read it, which creates no file beside it: also one that was copied from another
+    /// machine, or is in a folder that is not writable. Entries that are still in the log are read if there is one.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is no history.
+    pub fn open_read_only(file: &Path) -> Result<Self, Error> {
+        let failed = |error: rusqlite::Error| Error::of(file, &error);
+        let about = fs::metadata(file);
+        let about =
+            about.map_err(|why| Error::new(Kind::Access, file, why.to_string()))?;
+        if !about.is_file() {
+            return Err(Error::new(Kind::Access, file, "not a regular file"));
+        }
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        let has_log = fs::metadata(log).is_ok_and(|log| log.len() > 0);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let name = uri(file, !has_log);
+        let connection = Connection::open_with_flags(name, flags).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        let history = Self { file: file.to_owned(), connection };
+        match history.schema()? {
+            0 => Err(Error::new(Kind::Damaged, file, "has no entry")),
+            _ => Ok(history),
         }
     }
 
@@ -344,6 +375,47 @@ impl History {
         }
     }
 
+    /// The newest entries of each machine and kind, at most so many of each, the newest first. Only the newest one
+    /// has its facts.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn newest(&self, most: usize) -> Result<Vec<Entry>, Error> {
+        let failed = |error: rusqlite::Error| Error::of(&self.file, &error);
+        let damaged = |error: serde_json::Error| Error::damaged(&self.file, &error);
+        let query = "SELECT DISTINCT machine, kind FROM entry ORDER BY machine, kind";
+        let mut query = self.connection.prepare(query).map_err(failed)?;
+        let of = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let all = query.query_map([], of).map_err(failed)?;
+        let all: Vec<(String, String)> = all.collect::<Result<_, _>>().map_err(failed)?;
+        let query = "SELECT id, run, facts FROM entry WHERE machine = ?1 AND kind = ?2
+            AND length(run) <= 16777216 ORDER BY taken DESC, id DESC LIMIT ?3";
+        let mut query = self.connection.prepare(query).map_err(failed)?;
+        let mut entries = Vec::new();
+        for (machine, kind) in all {
+            let limit = i64::try_from(most).unwrap_or(i64::MAX);
+            let mut rows = query.query(params![machine, kind, limit]).map_err(failed)?;
+            let mut is_first = true;
+            while let Some(row) = rows.next().map_err(failed)? {
+                let text: String = row.get(1).map_err(failed)?;
+                let run: RunNumbers = serde_json::from_str(&text).map_err(damaged)?;
+                let facts = match std::mem::take(&mut is_first) {
+                    true => self.facts(row.get(2).map_err(failed)?)?,
+                    false => Vec::new(),
+                };
+                let (machine, kind) = (machine.clone(), kind.clone());
+                let run = RunNumbers { facts, ..run };
+                entries.push(Entry {
+                    id: row.get(0).map_err(failed)?,
+                    machine,
+                    kind,
+                    run,
+                });
+            }
+        }
+        Ok(entries)
+    }
+
     /// The metrics of a filter's entries, in alphabetical order.
     ///
     /// # Errors
@@ -406,6 +478,24 @@ impl History {
         writing.commit().map_err(failed)?;
         Ok(count)
     }
+}
+
+/// The name of a file for SQLite. One that is `immutable` is read without locks and without a log.
+fn uri(file: &Path, immutable: bool) -> OsString {
+    let mut name = b"file:".to_vec();
+    let path = file.as_os_str().as_bytes();
+    // What is between two slashes and the next one would be the name of a host.
+    let slashes = path.iter().take_while(|byte| **byte == b'/').count();
+    for byte in &path[slashes.saturating_sub(1)..] {
+        match byte {
+            b'?' | b'#' | b'%' => name.extend(format!("%{byte:02x}").bytes()),
+            _ => name.push(*byte),
+        }
+    }
+    if immutable {
+        name.extend(b"?immutable=1");
+    }
+    OsString::from_vec(name)
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {

@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 pub(crate) mod compared;
 pub(crate) mod flame;
+pub(crate) mod fleet;
 pub(crate) mod history;
 pub(crate) mod lengths;
 pub(crate) mod noise;

@@ -3,7 +3,7 @@
 
 pub(crate) mod boots;
 pub(crate) mod cells;
-mod differing;
+pub(crate) mod differing;
 mod doubts;
 pub(crate) mod history;
 pub(crate) mod main_metric;

@@ -32,6 +32,7 @@ mod example;
 mod explanations;
 mod export;
 mod fitting;
+mod fleet;
 mod grouped;
 mod html;
 mod isolation_plan;
@@ -80,6 +81,8 @@ pub use export::github::github_annotations;
 pub use export::hdr_log::hdr_log;
 pub use export::jitter::{jitter_hgrm, jitter_list};
 pub use export::prometheus::prometheus_text;
+pub use fleet::doubts::fleet_doubts;
+pub use fleet::{fleet_document, fleet_json};
 pub use html::html_page;
 pub use isolation_plan::{PlannedMachine, isolation_plan_document, isolation_plan_json};
 pub use json::advice::advice_json;
@@ -100,8 +103,8 @@ pub use measurements::top::live::{TopKey, TopView};
 pub use measurements::top::screen::{LiveScreen, LiveTable};
 pub use pictures::{
     Medium, cells_pictures, compared_sets_pictures, explain_diff_pictures,
-    explain_pictures, history_pictures, phase_pictures, picture_svg, recording_pictures,
-    repeated_pictures, terminal_picture,
+    explain_pictures, fleet_pictures, history_pictures, phase_pictures, picture_svg,
+    recording_pictures, repeated_pictures, terminal_picture,
 };
 pub use terminal::chart::ascii_for;
 pub use terminal::width::{folded, set_width, width};

@@ -1,11 +1,11 @@
 //! The pictures of reports: all of them for a page, and the one that a terminal shows below a report.
 
 use recording::Recording;
-use summary::{MetricChart, Summary, Typical, WholePhase};
+use summary::{FleetSummary, MetricChart, Summary, Typical, WholePhase};
 
 use crate::cells::labelled::Cells;
 use crate::chart;
-use crate::charts::{self, cells, compared, flame, history, repeated};
+use crate::charts::{self, cells, compared, flame, fleet, history, repeated};
 use crate::comparisons::ComparedSets;
 use crate::comparisons::history::HistoryReport;
 use crate::comparisons::letter;
@@ -62,6 +62,14 @@ pub fn repeated_pictures(runs: &RepeatedRuns<'_>, medium: Medium) -> Document {
 pub fn history_pictures(report: &HistoryReport, medium: Medium) -> Document {
     match medium {
         Medium::Page => section(history::chart(report)),
+        Medium::Terminal => Document::default(),
+    }
+}
+
+/// The heat maps of a fleet, on pages.
+pub fn fleet_pictures(of: &FleetSummary, medium: Medium) -> Document {
+    match medium {
+        Medium::Page => section(fleet::charts(of)),
         Medium::Terminal => Document::default(),
     }
 }

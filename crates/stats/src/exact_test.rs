@@ -68,7 +68,7 @@ mod tests {
     fn few_false_causes() {
         const TRIALS: u32 = 1000;
         let mut random = Random::new(7);
-        for (nodes, noisy) in [(20, 3), (100, 10), (500, 5)] {
+        for (nodes, noisy) in [(20_usize, 3_usize), (100, 10), (500, 5)] {
             let is_false = |_: &u32| {
                 let mut p_values = Vec::new();
                 for property in 0..40_u32 {

@@ -25,6 +25,7 @@ mod comparison;
 #[path = "../tests/example/series.rs"]
 mod example;
 mod explain;
+mod fleet;
 mod guests;
 mod hardware;
 mod imported;
@@ -94,6 +95,14 @@ pub use explain::phase::{EntryCost, EntryKind, PROGRAM, PhaseEntry, PhaseExplana
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
 pub use explain::typical::{Frequency, Typical};
 pub use explain::whole_phase::WholePhase;
+pub use fleet::doubts::{FleetDoubt, FleetDoubtCode};
+pub use fleet::fact::FleetFact;
+pub use fleet::groups::{DifferingFact, FactNodes, FleetGroup, RareFact};
+pub use fleet::labels::{FleetLabels, LabelsError};
+pub use fleet::maps::{MapCell, MapColumn, MapRow, MapSource, NodeMap, SourceMap};
+pub use fleet::run::FleetRun;
+pub use fleet::sources::SourceExcess;
+pub use fleet::{Fleet, FleetError, FleetQuestion, FleetSummary, NodeValue, NoisyNode};
 pub use guests::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
 pub use hardware::HardwareSummary;
 pub use imported::{ImportedSummary, LengthsSummary};

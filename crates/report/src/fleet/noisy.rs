@@ -1,0 +1,98 @@
+//! The noisy nodes, each with what takes its time and what it has that others have not.
+
+use summary::{FleetSummary, NoisyNode, SourceExcess};
+
+use crate::document::Document;
+use crate::document::table::{Column, Table};
+use crate::document::text::{Text, text};
+use crate::fleet::facts::fact_text;
+use crate::measurements::noise::culprits::of_kind;
+use crate::number;
+
+/// The most nodes on one screen, and in all.
+const SCREEN: usize = 10;
+const ALL: usize = 200;
+/// The most sources, groups and rare facts of a node.
+const SOURCES: usize = 2;
+const GROUPS: usize = 2;
+const RARE: usize = 3;
+
+/// One row for each noisy node.
+pub(super) fn table(fleet: &FleetSummary) -> Document {
+    Document::default().add_or(rows(fleet, ALL), rows(fleet, SCREEN))
+}
+
+fn rows(fleet: &FleetSummary, most: usize) -> Table {
+    let shown = &fleet.noisy[..most.min(fleet.noisy.len())];
+    let has_several = shown.iter().any(|one| one.node.recordings > 1);
+    let mut table = Table::of(shown)
+        .column(Column::name("node", 8..=24), |one| Text::name(&one.node.node))
+        .number("value", |one| number::in_unit(one.node.value, fleet.unit))
+        .number("× median", |one| number::any(one.times.map(number::factor)));
+    if has_several {
+        table = table
+            .number("runs", |one| one.node.recordings)
+            .number("spread", |one| number::any(one.spread.map(spread)));
+    }
+    let table = table.column(Column::prose("why"), |one| why(fleet, one)).table;
+    let left_out = fleet.noisy.len() - shown.len();
+    let rest =
+        number::more(left_out, if left_out == 1 { "more node" } else { "more nodes" });
+    let legend = match has_several {
+        true => "spread: the factor by which a node's own recordings typically differ",
+        false => "",
+    };
+    table.rest(rest).legend(legend)
+}
+
+fn spread(factor: f64) -> Text {
+    text!("×{}", number::factor(factor))
+}
+
+/// The reasons, the most certain ones first.
+fn why(fleet: &FleetSummary, node: &NoisyNode) -> Text {
+    let sources = node.sources.iter().flatten().take(SOURCES).map(source);
+    let groups = node.groups.iter().filter_map(|at| fleet.groups.get(*at));
+    let groups =
+        groups.filter(|group| group.median > group.others).take(GROUPS).map(|group| {
+            let fact = group.facts.first().map(fact_text);
+            text!("{} ({} of {} such nodes)", fact, group.noisy, group.nodes)
+        });
+    let rare = node.rare.iter().take(RARE).map(|one| {
+        let fact = crate::fleet::facts::text_of(&one.key, &one.value);
+        match one.nodes {
+            1 => text!("alone has {}", fact),
+            nodes => text!("has {}, as {} nodes", fact, nodes),
+        }
+    });
+    let all: Vec<Text> = sources.chain(groups).chain(rare).collect();
+    match (all.is_empty(), &node.sources) {
+        (false, _) => Text::join(all, "; "),
+        (true, Some(_)) => "no source, fact or label stands out".into(),
+        (true, None) => {
+            "unknown: events were not traced, and no fact or label stands out".into()
+        }
+    }
+}
+
+/// A source with its share, and the part of the excess that it is.
+fn source(of: &SourceExcess) -> Text {
+    let name = of_kind(of.kind, Text::name(&of.name));
+    match of.part_ppm {
+        Some(part) => text!(
+            "{}: {} of the excess ({}, usually {})",
+            name,
+            number::share(part),
+            number::share(of.ppm),
+            number::share(of.median_ppm)
+        ),
+        None => {
+            text!(
+                "{}: {}, usually {}",
+                name,
+                number::share(of.ppm),
+                number::share(of.median_ppm)
+            )
+        }
+    }
+}

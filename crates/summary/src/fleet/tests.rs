@@ -1,0 +1,1 @@
+//! Fleets of made-up nodes with known causes.
