@@ -13,6 +13,7 @@ use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 pub(crate) use crate::args::moments::MomentOptions;
 pub(crate) use crate::args::output::Output;
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::outcome::Failure;
 
 /// Whether a measurement is appended to the history.
@@ -29,8 +30,9 @@ pub(crate) struct Saving {
 pub(crate) struct RecordingFiles {
     /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
     /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
-    /// standard output, instead of the report. Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
+    /// standard output, instead of the report. %h in FILE is the host name, %p the process ID, %t the
+    /// time, %% a percent sign. Can be repeated.
+    #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
 }
 
@@ -74,7 +76,7 @@ pub(crate) fn report_outputs(files: &[PathBuf]) -> Result<Vec<Destination<'_>>, 
 pub(crate) struct ReportFiles {
     /// Write the report to FILE: a page (FILE.html), Markdown (FILE.md), or its first picture
     /// (FILE.svg). Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
 }
 

@@ -3,15 +3,17 @@
 //! A file that cannot be read is a doubt with a count, and the others are read. Large recordings are read one at a
 //! time, so that the memory does not depend on their number.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use history::{History, RunNumbers};
+use history::History;
 use summary::{Fleet, FleetDoubt, FleetDoubtCode, FleetLabels, FleetRun};
 use units::{chain, printable};
 
@@ -33,6 +35,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 struct NodeFile {
     node: String,
     path: PathBuf,
+    /// The numbers of its device and its inode: equal for links.
+    identity: (u64, u64),
 }
 
 /// The files of a fleet, and the names that have none.
@@ -62,9 +66,25 @@ impl FleetFiles {
                 false => found.file(place, None),
             }
         }
-        found.files.sort_by(|a, b| a.path.cmp(&b.path));
-        found.files.dedup_by(|a, b| a.path == b.path);
+        found.without_links();
         found
+    }
+
+    /// Without further names of a file: links, also of folders. The one that is nearest to the top remains.
+    fn without_links(&mut self) {
+        let depth = |file: &NodeFile| file.path.components().count();
+        self.files.sort_by(|a, b| (depth(a), &a.path).cmp(&(depth(b), &b.path)));
+        self.files.dedup_by(|a, b| a.path == b.path);
+        let mut seen: HashMap<(u64, u64), PathBuf> = HashMap::new();
+        let doubts = &mut self.doubts;
+        self.files.retain(|file| match seen.get(&file.identity) {
+            None => seen.insert(file.identity, file.path.clone()).is_none(),
+            Some(first) => {
+                let name = format!("{} (of {})", shown(&file.path), shown(first));
+                FleetDoubt::add(doubts, FleetDoubtCode::Duplicate, "", &name);
+                false
+            }
+        });
     }
 
     /// A folder with a file or a folder for each node.
@@ -119,7 +139,8 @@ impl FleetFiles {
             Err(why) => self.leave_out(path, (FleetDoubtCode::Unreadable, chain(&why))),
             Ok(about) if about.is_file() => {
                 let node = node.map_or_else(|| node_name(path), str::to_owned);
-                self.files.push(NodeFile { node, path: path.to_owned() });
+                let identity = (about.dev(), about.ino());
+                self.files.push(NodeFile { node, path: path.to_owned(), identity });
             }
             Ok(about) => {
                 let what = if about.is_dir() { "a folder" } else { "no regular file" };
@@ -213,15 +234,14 @@ fn reduced(
     let _one_at_a_time = is_large.then(|| locked(large));
     let recording = imports::load(&file.path)
         .map_err(|why| of_error(code_of_recording(why.kind()), &why))?;
-    let numbers = RunNumbers::of(&recording, None);
-    Ok(vec![(file.node.clone(), FleetRun::of(recording.body.kind(), &numbers))])
+    Ok(vec![(file.node.clone(), FleetRun::of_recording(&recording))])
 }
 
 /// The reason of a file that cannot be read; those that name a place in the file differ for each.
 fn of_error(code: FleetDoubtCode, why: &(dyn Error + 'static)) -> LeftOut {
     let is_alike = code == FleetDoubtCode::Unreadable;
     let cause = why.source().filter(|_| is_alike);
-    (code, cause.map_or_else(String::new, |cause| chain(cause)))
+    (code, cause.map_or_else(String::new, chain))
 }
 
 fn code_of_recording(kind: recording::Kind) -> FleetDoubtCode {

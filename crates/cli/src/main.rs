@@ -15,6 +15,7 @@
 //!   saved          the history of this machine
 //!   remarks        what a session reports, as messages
 //!   inputs         the files that a command reads
+//!   file_pattern   host names and times in the names of output files
 //!   fleet_files    the files of many nodes
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage: usage errors
@@ -33,6 +34,7 @@ mod claiming;
 mod command;
 mod command_line;
 mod destination;
+mod file_pattern;
 mod fleet_files;
 mod forced_end;
 mod forwarding;

@@ -7,6 +7,7 @@ use units::{Cause, Nanos};
 
 use crate::args::span;
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::on_stop;
 use crate::outcome::Failure;
 
@@ -30,7 +31,7 @@ pub(crate) struct MomentOptions {
     /// Write the events from one second before to one second after each moment to FILE as a trace for
     /// Perfetto or Chrome (JSON); 'noise' without --stop-above: all gaps and events. `-`: to standard
     /// output, instead of the report.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_name())]
     trace: Option<PathBuf>,
 }
 

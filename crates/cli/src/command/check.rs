@@ -10,6 +10,7 @@ use units::{CpuSet, Nanos};
 use crate::args::{AtScaleOptions, Limits, Output, SourceOption, Where, seconds};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 
@@ -25,7 +26,7 @@ pub(crate) struct CheckArgs {
     pub(crate) rest: Nanos,
     /// Write the metrics to FILE in Prometheus' text format, for node_exporter's textfile collector
     /// (FILE.prom).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_name())]
     pub(crate) prometheus: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceOption,

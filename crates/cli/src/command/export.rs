@@ -9,6 +9,7 @@ use summary::{LengthLog, NoLog, Summary};
 
 use crate::args::Output;
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::inputs::{files_in, load, load_set};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print_json;
@@ -23,7 +24,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Write to FILE; `-`: standard output.
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_parser = file_name())]
     pub(crate) output: PathBuf,
 }
 

@@ -6,6 +6,7 @@ use ::report::Document;
 
 use crate::args::{Output, report_outputs};
 use crate::destination::{Destination, Form};
+use crate::file_pattern::file_name;
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::show;
@@ -23,7 +24,7 @@ pub(crate) struct ReportArgs {
     pub(crate) files: Vec<PathBuf>,
     /// Write the report to FILE: a page (FILE.html), Markdown (FILE.md), or a picture (FILE.svg). Can be
     /// repeated.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
     /// Picture to write to FILE.svg [default: the first]. An unknown name is an error that lists all.
     #[arg(long, value_name = "NAME", requires = "output")]

@@ -14,6 +14,7 @@ use units::CpuSet;
 use crate::args::{MomentOptions, Output, Saving, SourceOption, cpu_list, outputs};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::forced_end;
 use crate::isolating::Free;
 use crate::measured::Measured;
@@ -44,13 +45,13 @@ pub(crate) struct RunArgs {
     pub(crate) fifo: u8,
     /// Save the recording with the command line to FILE, for `noisefloor report`; or write its report:
     /// FILE.html, FILE.md, FILE.svg. Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) saving: Saving,
     /// Write the JSON object that --json prints to FILE; the text report is printed unless
     /// --quiet is given.
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE", conflicts_with = "json", value_parser = file_name())]
     pub(crate) json_to: Option<PathBuf>,
     /// Run it again whenever standard input orders it (`repeat`).
     #[arg(long, hide = true)]

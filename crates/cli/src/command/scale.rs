@@ -8,6 +8,7 @@ use sim::ranks::{self, Recorded, Watch};
 use units::{Cause, Nanos};
 
 use crate::args::{Output, outputs, some_span, span};
+use crate::file_pattern::file_name;
 use crate::inputs::load;
 use crate::measured::Measured;
 use crate::measuring::finish;
@@ -79,7 +80,7 @@ pub(crate) struct ScaleArgs {
     /// Save the simulation to FILE, for `noisefloor report`; or write its report: a page (FILE.html),
     /// Markdown (FILE.md), or its picture (FILE.svg). `-`: the simulation to standard output, instead of
     /// the report. Can be repeated.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
 }
 

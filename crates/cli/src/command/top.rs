@@ -9,6 +9,7 @@ use session::{Event, Observer, Plan};
 use units::Nanos;
 
 use crate::args::{Output, Saving, outputs, some_seconds};
+use crate::file_pattern::file_name;
 use crate::measured::Measured;
 use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
@@ -27,7 +28,7 @@ pub(crate) struct TopArgs {
     pub(crate) duration: Option<Nanos>,
     /// Save what is shown to FILE, for `noisefloor report`: at most 600 intervals, longer ones for a long
     /// time; or write its report: FILE.html, FILE.md. Can be repeated.
-    #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE")]
+    #[arg(long, short = 'o', visible_alias = "output", value_name = "FILE", value_parser = file_name())]
     pub(crate) record: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) saving: Saving,

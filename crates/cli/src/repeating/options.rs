@@ -8,6 +8,7 @@ use units::Nanos;
 
 use crate::args::{Output, outputs, seconds, some_seconds};
 use crate::destination::Destination;
+use crate::file_pattern::file_name;
 use crate::outcome::Failure;
 use crate::repeating::folder::SetFolder;
 use crate::repeating::measurement::Measurement;
@@ -50,7 +51,7 @@ pub(crate) struct RepeatOptions {
     /// Save the recordings in DIR as 001.json, 002.json, ..., for `noisefloor compare`; with several
     /// variants, in one folder for each. Recordings that are there already stay. Or write the report:
     /// a page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). Can be repeated.
-    #[arg(short, long, value_name = "DIR|FILE")]
+    #[arg(short, long, value_name = "DIR|FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
     /// Continue if the program of `run` fails.
     #[arg(short, long)]

@@ -1,11 +1,11 @@
 //! The noisy nodes, each with what takes its time and what it has that others have not.
 
-use summary::{FleetSummary, NoisyNode, SourceExcess};
+use summary::{FleetGroup, FleetSummary, NoisyNode, SourceExcess};
 
 use crate::document::Document;
 use crate::document::table::{Column, Table};
 use crate::document::text::{Text, text};
-use crate::fleet::facts::fact_text;
+use crate::fleet::facts::{fact_text, text_of};
 use crate::measurements::noise::culprits::of_kind;
 use crate::number;
 
@@ -19,11 +19,18 @@ const RARE: usize = 3;
 
 /// One row for each noisy node.
 pub(super) fn table(fleet: &FleetSummary) -> Document {
-    Document::default().add_or(rows(fleet, ALL), rows(fleet, SCREEN))
+    let (long, short) = (rows(fleet, ALL, why), rows(fleet, SCREEN, in_short));
+    Document::default().add_or(long, short)
 }
 
-fn rows(fleet: &FleetSummary, most: usize) -> Table {
+fn rows(
+    fleet: &FleetSummary,
+    most: usize,
+    why: fn(&FleetSummary, &NoisyNode) -> Text,
+) -> Table {
     let shown = &fleet.noisy[..most.min(fleet.noisy.len())];
+    let has_sources = shown.iter().any(|one| one.sources.is_some());
+    let head = if has_sources { "why (part of the excess)" } else { "why" };
     let has_several = shown.iter().any(|one| one.node.recordings > 1);
     let mut table = Table::of(shown)
         .column(Column::name("node", 8..=24), |one| Text::name(&one.node.node))
@@ -34,7 +41,7 @@ fn rows(fleet: &FleetSummary, most: usize) -> Table {
             .number("runs", |one| one.node.recordings)
             .number("spread", |one| number::any(one.spread.map(spread)));
     }
-    let table = table.column(Column::prose("why"), |one| why(fleet, one)).table;
+    let table = table.column(Column::prose(head), |one| why(fleet, one)).table;
     let left_out = fleet.noisy.len() - shown.len();
     let rest =
         number::more(left_out, if left_out == 1 { "more node" } else { "more nodes" });
@@ -49,17 +56,43 @@ fn spread(factor: f64) -> Text {
     text!("×{}", number::factor(factor))
 }
 
+/// The largest source, and the first group or the rarest fact, in few words.
+fn in_short(fleet: &FleetSummary, node: &NoisyNode) -> Text {
+    let source = node.sources.iter().flatten().next().map(|of| {
+        let name = of_kind(of.kind, Text::name(&of.name));
+        match of.part_ppm {
+            Some(part) => text!("{} ({})", name, number::share(part)),
+            None => name,
+        }
+    });
+    let fact = groups(fleet, node).next().and_then(|group| group.facts.first());
+    let rare = node.rare.first().filter(|one| one.nodes == 1);
+    let rare = rare.map(|one| text!("alone has {}", text_of(&one.key, &one.value)));
+    let reasons = source.into_iter().chain(fact.map(fact_text).or(rare));
+    match Text::join(reasons, "; ") {
+        none if none.is_empty() => why(fleet, node),
+        reasons => reasons,
+    }
+}
+
+/// The groups of a node that are noisier than the others, the most certain first.
+fn groups<'a>(
+    fleet: &'a FleetSummary,
+    node: &'a NoisyNode,
+) -> impl Iterator<Item = &'a FleetGroup> {
+    let groups = node.groups.iter().filter_map(|at| fleet.groups.get(*at));
+    groups.filter(|group| group.by_noisy || group.median > group.others)
+}
+
 /// The reasons, the most certain ones first.
 fn why(fleet: &FleetSummary, node: &NoisyNode) -> Text {
     let sources = node.sources.iter().flatten().take(SOURCES).map(source);
-    let groups = node.groups.iter().filter_map(|at| fleet.groups.get(*at));
-    let groups =
-        groups.filter(|group| group.median > group.others).take(GROUPS).map(|group| {
-            let fact = group.facts.first().map(fact_text);
-            text!("{} ({} of {} such nodes)", fact, group.noisy, group.nodes)
-        });
+    let groups = groups(fleet, node).take(GROUPS).map(|group| {
+        let fact = group.facts.first().map(fact_text);
+        text!("{} ({} of {} such nodes)", fact, group.noisy, group.nodes)
+    });
     let rare = node.rare.iter().take(RARE).map(|one| {
-        let fact = crate::fleet::facts::text_of(&one.key, &one.value);
+        let fact = text_of(&one.key, &one.value);
         match one.nodes {
             1 => text!("alone has {}", fact),
             nodes => text!("has {}, as {} nodes", fact, nodes),

@@ -39,7 +39,11 @@ impl FleetFact {
                 .iter()
                 .map(|(name, value)| one(format!("{key}.{name}"), value, false))
                 .collect(),
-            _ => vec![one(key.to_owned(), value, false)],
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => vec![one(key.to_owned(), value, false)],
         }
     }
 }

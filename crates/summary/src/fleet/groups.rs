@@ -150,8 +150,8 @@ pub(crate) fn found(facts: &NodeFacts, nodes: &[FleetNode], noisy: &[bool]) -> F
     let mut keys: BTreeMap<(bool, &str), Vec<u32>> = BTreeMap::new();
     for (id, own) in (0..).zip(&members) {
         let (is_fact, key, _) = order(facts, id);
-        let is_shared = own.len() == nodes.len();
-        if !own.is_empty() && !(is_shared && facts.is_part(id)) {
+        let is_everywhere = own.len() == nodes.len() && facts.is_part(id);
+        if !own.is_empty() && !is_everywhere {
             keys.entry((is_fact, key)).or_default().push(id);
         }
     }

@@ -14,8 +14,15 @@ const NAME: &str = "name";
 /// Labels, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FleetLabels {
-    /// A node or the beginning of names, whether it is the latter, and its labels.
-    rows: Vec<(String, bool, Vec<(String, String)>)>,
+    rows: Vec<Row>,
+}
+
+/// A line of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    node: String,
+    is_begin: bool,
+    labels: Vec<(String, String)>,
 }
 
 /// A line that has no labels.
@@ -51,7 +58,8 @@ impl FleetLabels {
             let labels: Option<Vec<_>> = parts.map(label).collect();
             let labels = labels.filter(|labels| !labels.is_empty()).ok_or_else(wrong)?;
             let begin = node.strip_suffix('*');
-            rows.push((begin.unwrap_or(node).to_owned(), begin.is_some(), labels));
+            let (node, is_begin) = (begin.unwrap_or(node).to_owned(), begin.is_some());
+            rows.push(Row { node, is_begin, labels });
         }
         Ok(Self { rows })
     }
@@ -65,7 +73,7 @@ impl FleetLabels {
         let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new(); names.len()];
         let places: BTreeMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
-        for (node, is_begin, labels) in &self.rows {
+        for Row { node, is_begin, labels } in &self.rows {
             let found: Vec<usize> = match is_begin {
                 true => {
                     (0..names.len()).filter(|at| names[*at].starts_with(node)).collect()

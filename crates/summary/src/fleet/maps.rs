@@ -112,10 +112,11 @@ pub(crate) fn sources(
         |id: usize| columns.iter().map(|(_, shares)| shares[id]).fold(0.0, f64::max);
     let mut rows: Vec<(usize, f64)> =
         (0..typical.len()).map(|id| (id, most(id))).collect();
-    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let name = |id: usize| names.get(u32::try_from(id).ok()?);
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| name(a.0).cmp(&name(b.0))));
     let others = rows.split_off(SOURCES.min(rows.len()));
     let source = |id: usize| {
-        let (kind, name) = names.get(u32::try_from(id).ok()?)?.clone();
+        let (kind, name) = name(id)?.clone();
         Some(MapSource { kind: Some(kind), name })
     };
     let mut sources: Vec<MapSource> =
@@ -156,7 +157,7 @@ pub(crate) fn nodes(facts: &NodeFacts, nodes: &[FleetNode], values: &[f64]) -> N
         Some((label, rows)) => (Some(label), rows),
         None => (None, by_name(nodes)),
     };
-    let row = |(name, mut members): (String, Vec<usize>)| {
+    let row = |(name, mut members): NamedNodes| {
         members.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
         let own: Vec<f64> = members.iter().map(|at| values[*at]).collect();
         let cell = |range: std::ops::Range<usize>| MapCell {
@@ -178,12 +179,12 @@ pub(crate) fn nodes(facts: &NodeFacts, nodes: &[FleetNode], values: &[f64]) -> N
     NodeMap { label, rows, left_out }
 }
 
+/// A name of a row, and its nodes.
+type NamedNodes = (String, Vec<usize>);
+
 /// The rows of the first label that has several values for several nodes each.
-fn by_label(
-    facts: &NodeFacts,
-    nodes: usize,
-) -> Option<(String, Vec<(String, Vec<usize>)>)> {
-    let mut keys: Vec<(&str, Vec<(String, Vec<usize>)>)> = Vec::new();
+fn by_label(facts: &NodeFacts, nodes: usize) -> Option<(String, Vec<NamedNodes>)> {
+    let mut keys: Vec<(&str, Vec<NamedNodes>)> = Vec::new();
     for (at, labels) in facts.labels.iter().enumerate() {
         for id in labels {
             let value = facts.value(*id).as_str().unwrap_or_default().to_owned();
@@ -200,7 +201,7 @@ fn by_label(
             }
         }
     }
-    let is_useful = |rows: &[(String, Vec<usize>)]| {
+    let is_useful = |rows: &[NamedNodes]| {
         let members: usize = rows.iter().map(|(_, members)| members.len()).sum();
         rows.len() > 1 && 2 * rows.len() <= members && 2 * members > nodes
     };
@@ -209,7 +210,7 @@ fn by_label(
 }
 
 /// Neighbours by name.
-fn by_name(nodes: &[FleetNode]) -> Vec<(String, Vec<usize>)> {
+fn by_name(nodes: &[FleetNode]) -> Vec<NamedNodes> {
     let rows = nodes.len().div_ceil(WIDTH).clamp(1, ROWS);
     let row = |range: std::ops::Range<usize>| {
         (nodes[range.start].name.clone(), range.collect())

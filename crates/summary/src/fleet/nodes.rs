@@ -50,8 +50,9 @@ pub(crate) fn of_kind(
     runs.sort_by(|a, b| (&a.node, &a.taken, &a.file).cmp(&(&b.node, &b.taken, &b.file)));
     let mut seen: HashMap<u64, String> = HashMap::new();
     runs.retain(|run| match seen.get(&run.identity) {
-        Some(_) => {
-            FleetDoubt::add(doubts, FleetDoubtCode::Duplicate, "", &run.file);
+        Some(first) => {
+            let name = format!("{} (of {first})", run.file);
+            FleetDoubt::add(doubts, FleetDoubtCode::Duplicate, "", &name);
             false
         }
         None => seen.insert(run.identity, run.file.clone()).is_none(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use recording::{Code, CulpritKind};
+use recording::{
+    Blamed, Code, Culprit, CulpritKind, NoiseSeries, Recording, source_name,
+};
 use stats::Unit;
 
 use crate::comparison::run_numbers::RunNumbers;
@@ -35,7 +37,7 @@ pub struct FleetRun {
     /// Each metric of the whole node.
     pub(crate) metrics: Vec<(String, f64)>,
     /// The shares of its time that sources took; `None` if events were not traced.
-    pub(crate) sources: Option<Vec<((CulpritKind, String), f64)>>,
+    pub(crate) sources: Option<Sources>,
     pub(crate) facts: Vec<FleetFact>,
     /// The facts of the machine that do not change.
     pub(crate) machine: String,
@@ -59,7 +61,19 @@ pub(crate) struct StoredRun {
     pub(crate) identity: u64,
 }
 
+/// Shares of time by the kind and the name of their source.
+type Sources = Vec<((CulpritKind, String), f64)>;
+
 impl FleetRun {
+    /// From a recording. Threads are summed up by program.
+    pub fn of_recording(recording: &Recording) -> Self {
+        let numbers = RunNumbers::of(recording, None);
+        let run = Self::of(recording.body.kind(), &numbers);
+        let series = recording.body.noise().filter(|_| run.sources.is_some());
+        let sources = series.map(by_program).or(run.sources);
+        Self { sources, ..run }
+    }
+
     /// From the numbers of a recording of that kind.
     pub fn of(kind: &str, numbers: &RunNumbers) -> Self {
         let known = |key: &str| numbers.facts.iter().find(|(own, _)| own == key);
@@ -93,12 +107,6 @@ impl FleetRun {
             identity: identity(kind, numbers),
         }
     }
-
-    /// The same, which is an entry of a history without its facts: they are those of a later one.
-    #[must_use]
-    pub fn without_facts(self) -> Self {
-        Self { facts: Vec::new(), ..self }
-    }
 }
 
 /// Each metric of the whole node: shares and rates are means of CPUs, lengths those of the worst one.
@@ -124,13 +132,41 @@ fn of_node(numbers: &RunNumbers) -> Vec<(String, f64)> {
 }
 
 /// The shares by source, whose name has no number of a CPU or a queue.
-fn sources(numbers: &RunNumbers) -> Vec<((CulpritKind, String), f64)> {
+fn sources(numbers: &RunNumbers) -> Sources {
     let mut all: BTreeMap<(CulpritKind, String), f64> = BTreeMap::new();
     for one in numbers.culprits.iter().flatten() {
         let name = fleet_name(one.kind, &one.name);
         *all.entry((one.kind, name)).or_default() += one.ppm.get();
     }
     all.into_iter().collect()
+}
+
+/// The shares of a recording by source, which is the program of a thread that has one.
+fn by_program(series: &NoiseSeries) -> Sources {
+    let time: f64 = series.cpus.iter().map(|cpu| cpu.elapsed_ns.get() as f64).sum();
+    let mut all: BTreeMap<(CulpritKind, String), f64> = BTreeMap::new();
+    let mut add = |key, ns: u64| *all.entry(key).or_default() += ns as f64 * 1e6 / time;
+    for cpu in &series.cpus {
+        for (culprit, ns) in cpu.blamed.iter().flat_map(times) {
+            let name = source_name(&culprit.name, culprit.thread.as_ref());
+            add((culprit.kind, fleet_name(culprit.kind, name)), ns);
+        }
+        if let Some(lost) = cpu.lost {
+            add((CulpritKind::Unexplained, "unexplained".to_owned()), lost.ns.get());
+        }
+    }
+    all.into_iter().filter(|(_, ppm)| *ppm > 0.0).collect()
+}
+
+/// The culprits of a CPU, each with the sum of its shares in nanoseconds.
+fn times(blamed: &Blamed) -> impl Iterator<Item = (&Culprit, u64)> {
+    let mut sums = vec![0; blamed.culprits.len()];
+    for share in &blamed.shares {
+        if let Some(sum) = sums.get_mut(share.culprit) {
+            *sum += share.ns.get();
+        }
+    }
+    blamed.culprits.iter().zip(sums)
 }
 
 /// The name that a source has on all nodes: kernel threads without a CPU, devices without numbers.

@@ -57,7 +57,9 @@ pub(crate) fn excess(
 ) -> Option<Vec<SourceExcess>> {
     let more = |(id, ppm): &(u32, f64)| (*id, *ppm, ppm - typical[*id as usize]);
     let mut larger: Vec<_> = node.sources.as_ref()?.iter().map(more).collect();
-    larger.sort_by(|a, b| b.2.total_cmp(&a.2));
+    larger.sort_by(|a, b| {
+        b.2.total_cmp(&a.2).then_with(|| names.get(a.0).cmp(&names.get(b.0)))
+    });
     let sum: f64 = larger.iter().map(|(.., more)| more.max(0.0)).sum();
     larger.retain(|(.., more)| *more > PART_MIN * sum);
     let part = |more: f64| Ppm::new((more / all).min(1.0) * 1e6);
