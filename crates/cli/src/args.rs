@@ -30,8 +30,7 @@ pub(crate) struct Saving {
 pub(crate) struct RecordingFiles {
     /// Save the recording with its raw series to FILE, for `noisefloor report`; or write its report: a
     /// page (FILE.html), Markdown (FILE.md), or its first picture (FILE.svg). `-`: the recording to
-    /// standard output, instead of the report. %h in FILE is the host name, %p the process ID, %t the
-    /// time, %% a percent sign. Can be repeated.
+    /// standard output, instead of the report. Can be repeated.
     #[arg(short, long, value_name = "FILE", value_parser = file_name())]
     pub(crate) output: Vec<PathBuf>,
 }

@@ -106,7 +106,8 @@ Examples:
   sudo noisefloor check                    # with the causes
   sudo noisefloor check --full             # all of the report
   sudo noisefloor check -o check.html      # also as a page with pictures
-  noisefloor check --max-noise-ppm 5000 --max-gap 1ms   # exit code 1 if noisy")]
+  noisefloor check --max-noise-ppm 5000 --max-gap 1ms   # exit code 1 if noisy
+  srun noisefloor check -q -o out/%h.json               # a file for each host")]
     Check(CheckArgs),
     /// What to change for a goal, why, and at what price.
     ///

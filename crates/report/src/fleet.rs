@@ -111,13 +111,11 @@ fn method(fleet: &FleetSummary) -> Text {
     text!(
         "A node has the median of its recordings. It is noisy if the logarithm of its value is more \
          than {} standard deviations above the median of the fleet, estimated from the median absolute \
-         deviation, and the value at least a tenth larger. The {} ways in which facts and labels divide \
+         deviation, and the value at least a tenth larger; of nodes with lognormal noise, or noise of a \
+         shorter tail, chance names one in 5 % of fleets at most. The {} ways in which facts and labels divide \
          the fleet are each tested twice with Fisher's exact test; the probability that any group is \
          listed by chance is 5 % at most (Holm).",
         number::any(scales),
         fleet.tested
     )
 }
-
-#[cfg(test)]
-mod tests;

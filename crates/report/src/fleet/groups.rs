@@ -9,7 +9,7 @@ use crate::fleet::facts::fact_text;
 use crate::number;
 
 /// The most groups on one screen, and in all.
-const SCREEN: usize = 4;
+const SCREEN: usize = 3;
 const ALL: usize = 60;
 /// The most facts of a group on one screen, and in all.
 const FACTS: [usize; 2] = [2, 12];

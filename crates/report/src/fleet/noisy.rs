@@ -10,7 +10,7 @@ use crate::measurements::noise::culprits::of_kind;
 use crate::number;
 
 /// The most nodes on one screen, and in all.
-const SCREEN: usize = 10;
+const SCREEN: usize = 8;
 const ALL: usize = 200;
 /// The most sources, groups and rare facts of a node.
 const SOURCES: usize = 2;
@@ -56,22 +56,15 @@ fn spread(factor: f64) -> Text {
     text!("×{}", number::factor(factor))
 }
 
-/// The largest source, and the first group or the rarest fact, in few words.
+/// The largest source in few words; other reasons only if none is known.
 fn in_short(fleet: &FleetSummary, node: &NoisyNode) -> Text {
-    let source = node.sources.iter().flatten().next().map(|of| {
-        let name = of_kind(of.kind, Text::name(&of.name));
-        match of.part_ppm {
-            Some(part) => text!("{} ({})", name, number::share(part)),
-            None => name,
-        }
-    });
-    let fact = groups(fleet, node).next().and_then(|group| group.facts.first());
-    let rare = node.rare.first().filter(|one| one.nodes == 1);
-    let rare = rare.map(|one| text!("alone has {}", text_of(&one.key, &one.value)));
-    let reasons = source.into_iter().chain(fact.map(fact_text).or(rare));
-    match Text::join(reasons, "; ") {
-        none if none.is_empty() => why(fleet, node),
-        reasons => reasons,
+    let Some(largest) = node.sources.iter().flatten().next() else {
+        return why(fleet, node);
+    };
+    let name = of_kind(largest.kind, Text::name(&largest.name));
+    match largest.part_ppm {
+        Some(part) => text!("{} ({})", name, number::share(part)),
+        None => name,
     }
 }
 

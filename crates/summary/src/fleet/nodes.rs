@@ -96,16 +96,17 @@ pub(crate) fn nodes(
     nodes
 }
 
-/// The recordings of each machine, in the order of its first one. One whose machine is unknown belongs to the first.
+/// The recordings of each machine, in the order of its first one. Those whose machine is unknown, as of older
+/// entries of a history, belong to the first one that is known.
 fn by_machine(runs: Vec<StoredRun>) -> Vec<Vec<StoredRun>> {
+    let first = runs.iter().map(|run| &run.machine).find(|machine| !machine.is_empty());
+    let first = first.cloned().unwrap_or_default();
     let mut machines: Vec<(String, Vec<StoredRun>)> = Vec::new();
     for run in runs {
-        let is_same = |(machine, _): &&mut (String, Vec<StoredRun>)| {
-            *machine == run.machine || run.machine.is_empty()
-        };
-        match machines.iter_mut().find(is_same) {
+        let machine = if run.machine.is_empty() { &first } else { &run.machine };
+        match machines.iter_mut().find(|(own, _)| own == machine) {
             Some((_, own)) => own.push(run),
-            None => machines.push((run.machine.clone(), vec![run])),
+            None => machines.push((machine.clone(), vec![run])),
         }
     }
     machines.into_iter().map(|(_, runs)| runs).collect()

@@ -20,6 +20,7 @@ fn numbers(
         metric: "noise_ppm".to_owned(),
         cpu: Some(Cpu::new(cpu)),
         value,
+        better: None,
     };
     let culprit = |name: &str, ppm| CulpritNumber {
         kind: CulpritKind::Thread,
