@@ -14,7 +14,7 @@ use recording::Recording;
 use units::{Cause, chain};
 
 use crate::destination::create_folder;
-use crate::saved;
+use crate::host;
 
 /// A parser of file names, of which patterns are replaced.
 pub(crate) fn file_name() -> impl TypedValueParser<Value = PathBuf> {
@@ -22,7 +22,7 @@ pub(crate) fn file_name() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 fn expanded(name: &OsStr) -> Result<PathBuf, Cause> {
-    let host = || safe(&saved::machine());
+    let host = || safe(&host::name());
     let pid = || std::process::id().to_string();
     let time = || Recording::moment().replace(['-', ':'], "");
     let name = name.as_bytes();

@@ -39,6 +39,7 @@ mod fleet_files;
 mod forced_end;
 mod forwarding;
 mod help_groups;
+mod host;
 mod inputs;
 mod isolating;
 mod jitter_watcher;

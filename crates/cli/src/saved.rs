@@ -1,13 +1,13 @@
 //! The history of this machine: the file of this user, and runs that are appended to it.
 
 use std::env;
-use std::fs;
 use std::path::PathBuf;
 
 use history::{History, RunNumbers};
 use units::chain;
 
 use crate::args::Output;
+use crate::host;
 use crate::measured::Measured;
 use crate::outcome::Failure;
 use crate::printing::say;
@@ -80,8 +80,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 
 /// The name of this machine.
 pub(crate) fn machine() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
+    host::name()
 }
 
 /// Appends a run to the history.
