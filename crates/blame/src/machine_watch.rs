@@ -10,7 +10,9 @@ mod samples;
 mod traced;
 
 use facts::{Facts, Root};
-use recording::{Body, Code, Doubt, Recording, Source, TopSample, TopSeries, TopSpec};
+use recording::{
+    Body, Code, Doubt, Recording, Source, TopCounts, TopSample, TopSeries, TopSpec,
+};
 use rustix::time::ClockId;
 use units::Nanos;
 
@@ -20,6 +22,7 @@ use crate::bpf::top_programs::TopPrograms;
 use crate::clock::{now, read};
 use crate::error::{Error, Kind};
 use crate::machine_watch::counted::Counted;
+
 use crate::machine_watch::samples::Samples;
 use crate::machine_watch::traced::{Traced, online};
 
@@ -90,6 +93,15 @@ impl MachineWatch {
     /// # Errors
     /// `Kind::System`: the sums cannot be read.
     pub fn sample(&mut self) -> Result<&TopSample, Error> {
+        let interval = self.interval()?;
+        Ok(self.samples.push(interval))
+    }
+
+    /// Ends an interval, which is not part of the recording: this can go on forever in constant memory.
+    ///
+    /// # Errors
+    /// `Kind::System`: the sums cannot be read.
+    pub fn interval(&mut self) -> Result<TopSample, Error> {
         let root = Root::live();
         let (cpus, uses) = match &mut self.source {
             Sums::Traced(traced) => traced.interval(&root)?,
@@ -97,21 +109,44 @@ impl MachineWatch {
         };
         let (now, own) = (now(), own_time());
         let (since, own_before) = std::mem::replace(&mut self.since, (now, own));
-        Ok(self.samples.push(TopSample {
+        Ok(TopSample {
             at_ns: now.saturating_sub(self.began_ns),
             elapsed_ns: now.saturating_sub(since),
             cpus,
             uses,
             own_ns: own.saturating_sub(own_before),
-        }))
+        })
+    }
+
+    /// What each CPU counted since the beginning, until the end of the last interval; `None` without eBPF.
+    pub fn counts(&self) -> Option<Vec<TopCounts>> {
+        match &self.source {
+            Sums::Traced(traced) => Some(traced.counts()),
+            Sums::Counted(_) => None,
+        }
+    }
+
+    /// Time that no thread has, as there was no room, and time in no sum, as a switch was not traced, since
+    /// the beginning.
+    pub fn lost(&self) -> (Nanos, Nanos) {
+        match &self.source {
+            Sums::Traced(traced) => traced.lost(),
+            Sums::Counted(_) => (Nanos::ZERO, Nanos::ZERO),
+        }
+    }
+
+    /// Reasons not to trust the numbers.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
     }
 
     /// Ends counting, and returns all intervals; with a doubt, if it was ended before its time.
     pub fn end(self, is_ended_early: bool) -> Recording {
+        let (lost_ns, unseen_ns) = self.lost();
         let Self { spec, facts, began_ns, since: (until, _), mut doubts, .. } = self;
-        let (source, (lost_ns, unseen_ns)) = match &self.source {
-            Sums::Traced(traced) => (Source::Bpf, traced.lost()),
-            Sums::Counted(_) => (Source::Proc, (Nanos::ZERO, Nanos::ZERO)),
+        let source = match &self.source {
+            Sums::Traced(_) => Source::Bpf,
+            Sums::Counted(_) => Source::Proc,
         };
         let samples = self.samples.into_all();
         let elapsed_ns = until.saturating_sub(began_ns);

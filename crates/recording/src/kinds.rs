@@ -7,6 +7,7 @@
 mod benchmarks;
 mod calls;
 mod check;
+
 mod guests;
 mod imported;
 mod jitter;
@@ -20,6 +21,7 @@ mod simulated;
 mod slices;
 mod ticks;
 mod top;
+mod top_counts;
 mod wakers;
 mod wakeup_causes;
 mod watch;
@@ -30,6 +32,7 @@ pub use benchmarks::{
 };
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use check::{CheckSeries, CheckSpec};
+
 pub use guests::{
     GuestProcess, GuestUsage, GuestsSeries, GuestsSpec, ThreadUsage, VcpuUsage,
 };
@@ -67,6 +70,7 @@ pub use ticks::{
     CpuBusy, CpuTicks, Energy, TickSample, TicksSeries, TicksSpec, ZoneEnergy,
 };
 pub use top::{TopCpu, TopSample, TopSeries, TopSpec, TopUse};
+pub use top_counts::{LengthCounts, TopCounts};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use wakeup_causes::{LateWakeup, WakeMoment, WakePart, WakeShare, WakeupCauses};
 pub use watch::{

@@ -117,7 +117,12 @@ struct task_struct {
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	_Bool throttled; /* its cgroup's quota is used up (since 6.18) */
+	unsigned int __state; /* what it waits in; 0: it can run (since 5.14) */
 	char comm[16] __attribute__((aligned(8))); /* two loads, and not one per letter */
+};
+
+struct task_struct___until_5_14 {
+	long state;
 };
 
 struct hrtimer {

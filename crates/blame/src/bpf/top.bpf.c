@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* What uses each CPU: threads, interrupts and softirqs, by their time, their number and the longest one;
- * how long threads waited for the CPU, and how long the quota of a cgroup was used up there. Only sums
- * leave the kernel, once in an interval.
+ * how long threads waited for the CPU, and how long the quota of a cgroup was used up there; why threads
+ * left it; histograms of interruptions and waits. Only sums leave the kernel, once in an interval.
  *
  * A slot and the uses of a CPU are written to by that CPU only. The reader takes sums at any moment:
  * `version` shows whether a slot was complete then. */
@@ -12,6 +12,9 @@
 
 #define COMM 16
 #define USES 16384
+/* The lengths of a histogram: up to each of the bounds, and above all of them. */
+#define BOUNDS 16
+#define LENGTHS (BOUNDS + 1)
 
 /* What has a CPU, besides interrupts. */
 enum group {
@@ -20,6 +23,14 @@ enum group {
 	KERNEL,
 	INTERRUPTS,
 	GROUPS,
+};
+
+/* Why a thread left the CPU. */
+enum leaving {
+	SLEPT, /* it waits for something else */
+	PREEMPTED, /* it could have continued */
+	WAS_IDLE, /* it is the idle task */
+	LEAVINGS,
 };
 
 /* `enum level` has those of interrupts. */
@@ -68,6 +79,9 @@ struct slot {
 	struct cfs_rq *quota_of;
 	__u64 lost; /* ns of uses for which there was no room */
 	__u64 unseen; /* ns until switches of which the previous one was not traced */
+	__u64 switches[LEAVINGS];
+	__u64 interruption_lengths[LENGTHS]; /* the number of each length */
+	__u64 wait_lengths[LENGTHS];
 	/* The current thread. */
 	__u32 tid;
 	__u32 born;
@@ -80,6 +94,9 @@ struct slot {
 
 /* The number of the current interval, which the reader increments. */
 __u32 interval;
+
+/* The bounds of histograms in ns, in ascending order. */
+const volatile __u64 bounds[BOUNDS];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -114,6 +131,21 @@ static __always_inline void note(struct peak *peak, __u64 length)
 	}
 	if (length > peak->longest[at])
 		peak->longest[at] = length;
+}
+
+/* Most lengths are short: they take few steps. */
+static __always_inline void count_length(__u64 *lengths, __u64 length)
+{
+	__u32 at;
+
+#pragma unroll
+	for (at = 0; at < BOUNDS; at++) {
+		if (length <= bounds[at]) {
+			lengths[at] += 1;
+			return;
+		}
+	}
+	lengths[BOUNDS] += 1;
 }
 
 /* The sums of a thread or an interrupt; a new one if there is room. */
@@ -163,6 +195,14 @@ static __always_inline __u32 born_of(struct task_struct *task)
 	return task->pid ? task->start_time : 0;
 }
 
+/* 0: it is runnable. */
+static __always_inline __u64 state_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return ((struct task_struct___until_5_14 *)task)->state;
+}
+
 static __always_inline int has_waits(void)
 {
 	return bpf_core_field_exists(struct task_struct, sched_info) &&
@@ -201,6 +241,7 @@ static __always_inline void add_wait(struct slot *slot, struct task_struct *next
 	slot->waited += waited;
 	slot->waits += 1;
 	note(&slot->wait, waited);
+	count_length(slot->wait_lengths, waited);
 }
 
 static __always_inline int is_throttled(struct cfs_rq *cfs_rq)
@@ -232,11 +273,20 @@ static __always_inline void end_quota(struct slot *slot, __u64 now)
 	end_change(&slot->version);
 }
 
+/* The tracepoint has the state since 5.18. A task that was preempted may have one, and continues. */
+static __always_inline enum leaving leaving_of(int is_preempted, struct task_struct *previous)
+{
+	if (!previous->pid)
+		return WAS_IDLE;
+	return is_preempted || !state_of(previous) ? PREEMPTED : SLEPT;
+}
+
 /* (preempted, previous, next) */
 SEC("tp_btf/sched_switch")
 int switched(__u64 *args)
 {
 	struct task_struct *previous = (void *)args[1], *next = (void *)args[2];
+	enum leaving leaving = leaving_of(args[0] & 1, previous);
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct slot *slot = slot_of(cpu);
 	__u64 now = bpf_ktime_get_ns(), length;
@@ -263,6 +313,7 @@ int switched(__u64 *args)
 	begin_quota(slot, previous, now);
 	enter(slot, next);
 	end_change(&slot->version);
+	slot->switches[leaving] += 1;
 	add_wait(slot, next);
 	return 0;
 }
@@ -298,6 +349,7 @@ static __always_inline int ends(__u32 level, __u32 id)
 	}
 	end_quota(slot, now);
 	note(&slot->interruptions, now - slot->nesting.since);
+	count_length(slot->interruption_lengths, now - slot->nesting.since);
 	begin_change(&slot->version);
 	slot->sums[INTERRUPTS] += now - slot->nesting.since;
 	slot->interrupted += now - slot->nesting.since;

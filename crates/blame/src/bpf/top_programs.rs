@@ -23,6 +23,28 @@ const GROUPS: usize = 4;
 const PROGRAMS: usize = 1;
 const KERNEL: usize = 2;
 const INTERRUPTS: usize = 3;
+/// `BOUNDS` there, their values in ns, and `LENGTHS`.
+pub(crate) const BOUNDS: [u64; 16] = [
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+];
+const LENGTHS: usize = BOUNDS.len() + 1;
+/// `LEAVINGS` there.
+const LEAVINGS: usize = 3;
 /// `THREAD` there.
 const THREAD: u32 = 3;
 /// The uses for which there is room, and how many more for each CPU.
@@ -85,6 +107,9 @@ struct Slot {
     quota_of: u64,
     lost: u64,
     unseen: u64,
+    switches: [u64; LEAVINGS],
+    interruption_lengths: [u64; LENGTHS],
+    wait_lengths: [u64; LENGTHS],
     tid: u32,
     born: u32,
     process: u32,
@@ -107,6 +132,11 @@ pub(crate) struct CpuSums {
     pub(crate) quota: Option<u64>,
     pub(crate) lost: u64,
     pub(crate) unseen: u64,
+    /// Threads that went to sleep, were preempted, and the idle task.
+    pub(crate) switches: [u64; LEAVINGS],
+    /// The number of interruptions and of waits of each length, by [`BOUNDS`].
+    pub(crate) interruption_lengths: [u64; LENGTHS],
+    pub(crate) wait_lengths: [u64; LENGTHS],
 }
 
 /// The same of a thread or an interrupt on a CPU.
@@ -119,6 +149,8 @@ pub(crate) struct UseSums {
     pub(crate) process: u32,
     pub(crate) prio: i32,
     pub(crate) is_kernel: bool,
+    /// Whether it has not run for a while, and was removed from the table: it would begin with 0 again.
+    pub(crate) is_removed: bool,
     pub(crate) name: [u8; 16],
 }
 
@@ -155,6 +187,7 @@ impl TopPrograms {
         let count = libbpf_rs::num_possible_cpus().map_err(failed)?;
         let cpus = u32::try_from(count).unwrap_or(u32::MAX);
         let mut opened = Opened::open("noisefloor", OBJECT)?;
+        opened.set("bounds", &BOUNDS)?;
         opened.set_capacity("slots", cpus)?;
         let uses = USES.saturating_add(USES_OF_CPU.saturating_mul(cpus));
         opened.set_capacity("uses", uses)?;
@@ -194,12 +227,13 @@ impl TopPrograms {
             if runs.is_some() {
                 is_listed[cpu] = true;
             }
+            let mut sums = row.sums(*key, runs, ended, now);
             if runs.is_none() && now.saturating_sub(row.last) > UNUSED_NS {
                 // Another one may have been stored in its place: that is not an error.
                 let _ = map.delete(&key.bytes());
-                continue;
+                sums.is_removed = true;
             }
-            reading.uses.push(row.sums(*key, runs, ended, now));
+            reading.uses.push(sums);
         }
         for ((cpu, slot), is_listed) in (0_u32..).zip(&slots).zip(is_listed) {
             if slot.since > 0 {
@@ -267,6 +301,7 @@ impl Row {
             process: self.process,
             prio: self.prio,
             is_kernel: self.group as usize == KERNEL,
+            is_removed: false,
             name: self.name,
         }
     }
@@ -308,6 +343,9 @@ impl Slot {
             quota: (self.has & 2 > 0).then_some(quota),
             lost: self.lost,
             unseen: self.unseen,
+            switches: self.switches,
+            interruption_lengths: self.interruption_lengths,
+            wait_lengths: self.wait_lengths,
         }
     }
 
@@ -362,6 +400,9 @@ mod tests {
                 quota_of,
                 lost,
                 unseen,
+                switches,
+                interruption_lengths,
+                wait_lengths,
                 tid,
                 born,
                 process,

@@ -5,10 +5,12 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use facts::{CpuTimes, Root};
-use recording::{Culprit, CulpritKind, Thread, ThreadOwner, TopCpu, TopUse};
+use recording::{
+    Culprit, CulpritKind, LengthCounts, Thread, ThreadOwner, TopCounts, TopCpu, TopUse,
+};
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::bpf::top_programs::{CpuSums, Key, Reading, TopPrograms, UseSums};
+use crate::bpf::top_programs::{BOUNDS, CpuSums, Key, Reading, TopPrograms, UseSums};
 use crate::error::{Error, Kind};
 use crate::names::of_sums::{Named, interrupt_record, run_record};
 use crate::records::{Record, text_of};
@@ -19,8 +21,6 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 const ALONE: usize = 64;
 /// The threads of which the program and the unit are read in an interval: each takes some microseconds.
 const LEARNT: usize = 256;
-/// The most names that are stored.
-const NAMES_MAX: usize = 16384;
 
 /// The programs, and what was read last.
 pub(crate) struct Traced {
@@ -75,7 +75,17 @@ impl Traced {
                 cpu.steal_ns = time.map(|time| time.steal);
             }
         }
-        Ok((all, self.named(&grown)))
+        let named = self.named(&grown);
+        // As many names as the table has rows, however long this goes on.
+        self.names.retain(|key, _| self.uses.contains_key(key));
+        Ok((all, named))
+    }
+
+    /// What each CPU counted since the beginning.
+    pub(crate) fn counts(&self) -> Vec<TopCounts> {
+        let mut cpus: Vec<&CpuSums> = self.cpus.values().collect();
+        cpus.sort_by_key(|sums| sums.cpu);
+        cpus.into_iter().map(counts).collect()
     }
 
     /// The time without a name, as there was no room, and the time that is in no sum, as a switch was not
@@ -101,7 +111,9 @@ impl Traced {
                 count: sums.count.saturating_sub(count),
                 ..sums
             };
-            self.uses.insert(sums.key, sums);
+            if !sums.is_removed {
+                self.uses.insert(sums.key, sums);
+            }
             if since.ns > 0 || since.count > 0 {
                 grown.push(since);
             }
@@ -126,9 +138,6 @@ impl Traced {
     /// Reads the names of interrupts and threads, those with the most time first. Known ones are not read
     /// again, unless they have another name now.
     fn learn_names(&mut self, root: &Root, grown: &[UseSums]) {
-        if self.names.len() > NAMES_MAX {
-            self.names.clear();
-        }
         let is_new = |one: &&UseSums| match self.names.get(&one.key) {
             Some((known, _)) => known.name != one.name || known.process != one.process,
             None => true,
@@ -238,6 +247,28 @@ fn difference(now: &CpuSums, before: &CpuSums) -> TopCpu {
         wait_ns: wait(|(waited, ..)| waited).map(Nanos::from_nanos),
         waits: wait(|(_, waits, _)| waits),
         wait_ns_max: now.wait.map(|(.., longest)| Nanos::from_nanos(longest)),
+    }
+}
+
+fn counts(sums: &CpuSums) -> TopCounts {
+    let [slept, preempted, idle] = sums.switches;
+    let (waited, ..) = sums.wait.unwrap_or_default();
+    let lengths = |lengths: &[u64], ns| LengthCounts {
+        up_to: BOUNDS
+            .map(Nanos::from_nanos)
+            .into_iter()
+            .zip(lengths.iter().copied())
+            .collect(),
+        above: lengths.last().copied().unwrap_or(0),
+        ns: Nanos::from_nanos(ns),
+    };
+    TopCounts {
+        cpu: Cpu::new(sums.cpu),
+        slept,
+        preempted,
+        idle,
+        interruptions: lengths(&sums.interruption_lengths, sums.interrupts),
+        waits: sums.wait.is_some().then(|| lengths(&sums.wait_lengths, waited)),
     }
 }
 
