@@ -32,6 +32,7 @@ mod imported;
 mod jitter;
 mod latency;
 mod length_log;
+mod machine_totals;
 mod metrics;
 mod nohz;
 mod noise;
@@ -115,6 +116,11 @@ pub use latency::idle_use::IdleStateUse;
 pub use latency::late_wakeups::{LateWakeupSummary, MainCause, WakeMomentSummary};
 pub use latency::{CpuLatencySummary, LatencySummary};
 pub use length_log::{LengthInterval, LengthLog, NoLog};
+pub use machine_totals::last_minute::LongestTimes;
+pub use machine_totals::source_totals::SourceTotal;
+pub use machine_totals::{
+    CpuTotals, CumulativeLengths, MachineTotals, cumulative_lengths,
+};
 pub use metrics::benchmark_key::BenchmarkKey;
 pub use metrics::definition::{Definition, Metric};
 pub use metrics::limit::{Limit, ViolatedLimit, exceeded};

@@ -3,10 +3,10 @@
 
 use std::cmp::Reverse;
 
-use recording::CulpritKind;
+use recording::{Culprit, CulpritKind};
 
 use crate::noise::NoiseSummary;
-use crate::noise::verdict::{Group, LossCategory, TimePart, groups};
+use crate::noise::verdict::{Group, LossCategory, TimePart, groups, source_of};
 
 /// A source, or the sum of those that are not listed.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,23 +45,39 @@ impl NoiseSummary {
     }
 }
 
-const OTHER: &str = "other";
+/// The kind and the name of the sum of sources that are not listed.
+pub(crate) const OTHER: &str = "other";
 
 fn source(group: Group) -> NoiseSource {
-    let kind = match (group.category, group.kind) {
-        (LossCategory::Own, _) => "own",
-        (_, CulpritKind::Timer) => "timer",
-        (_, CulpritKind::Ipi) => "ipi",
-        (_, CulpritKind::Irq) => "irq",
-        (_, CulpritKind::Softirq) => "softirq",
-        (_, CulpritKind::Nmi) => "nmi",
-        (_, CulpritKind::Thread) => "thread",
-        (_, CulpritKind::Quota) => "quota",
-        (_, CulpritKind::Steal) => "steal",
-        (_, CulpritKind::Firmware) => "firmware",
-        (_, CulpritKind::Unexplained) => "unexplained",
-    };
+    let kind = label(group.category, group.kind);
     NoiseSource { kind, name: group.name, part: group.part }
+}
+
+/// The kind and the name by which a culprit is known among the sources of metrics.
+pub(crate) fn source_labels(culprit: &Culprit) -> (&'static str, &str) {
+    let thread = culprit.thread.as_ref();
+    let (category, kind, name) = source_of(culprit.kind, &culprit.name, thread);
+    (label(category, kind), name)
+}
+
+fn label(category: LossCategory, kind: CulpritKind) -> &'static str {
+    if category == LossCategory::Own { "own" } else { kind_label(kind) }
+}
+
+/// The name of a kind of event in metrics.
+pub(crate) fn kind_label(kind: CulpritKind) -> &'static str {
+    match kind {
+        CulpritKind::Timer => "timer",
+        CulpritKind::Ipi => "ipi",
+        CulpritKind::Irq => "irq",
+        CulpritKind::Softirq => "softirq",
+        CulpritKind::Nmi => "nmi",
+        CulpritKind::Thread => "thread",
+        CulpritKind::Quota => "quota",
+        CulpritKind::Steal => "steal",
+        CulpritKind::Firmware => "firmware",
+        CulpritKind::Unexplained => "unexplained",
+    }
 }
 
 #[cfg(test)]
