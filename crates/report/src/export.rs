@@ -2,6 +2,8 @@
 
 pub(crate) mod benchmark_action;
 pub(crate) mod csv;
+pub(crate) mod exporter;
+pub(crate) mod exposition;
 pub(crate) mod folded;
 pub(crate) mod github;
 pub(crate) mod hdr_log;

@@ -76,6 +76,7 @@ pub use explanations::phase::phase_document;
 pub use explanations::{explain_diff_document, explain_document};
 pub use export::benchmark_action::benchmark_action_json;
 pub use export::csv::{CSV_HEAD, metrics_csv};
+pub use export::exporter::{ExporterValues, OwnUsage, exporter_text};
 pub use export::folded::{folded_stacks, folded_stacks_diff};
 pub use export::github::github_annotations;
 pub use export::hdr_log::hdr_log;

@@ -3,31 +3,26 @@
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>; names and base units follow
 //! <https://prometheus.io/docs/practices/naming/>: seconds and ratios, with the unit last.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use recording::Recording;
 use stats::Unit;
 use summary::{BenchmarkKey, Metric, NoiseSummary, Summary};
 use units::Cpu;
 
+use crate::export::exposition::{Family, MetricType, Value, labels, text};
+
 /// The sources that are listed beside the hypervisor, unexplained time and noisefloor itself.
 const SOURCES: usize = 16;
 const PARTS: f64 = 1e6;
 
-/// Values of one name, with their labels.
-struct Family {
-    name: String,
-    help: &'static str,
-    values: Vec<(String, f64)>,
-}
-
 /// The metrics of a recording with this summary, and when it was taken.
 pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
-    let taken = recording.taken_seconds().map(|taken| Family {
-        name: "noisefloor_taken_timestamp_seconds".to_owned(),
-        help: "when the measurement was taken",
-        values: vec![(String::new(), taken as f64)],
+    let taken = recording.taken_seconds().map(|taken| {
+        let values = vec![Value::new(String::new(), taken as f64)];
+        let help = "when the measurement was taken";
+        gauge("noisefloor_taken_timestamp_seconds", help, values)
     });
     let noise = summary.noise();
     let families = metrics(summary)
@@ -35,21 +30,7 @@ pub fn prometheus_text(recording: &Recording, summary: &Summary) -> String {
         .chain(noise.map(sources))
         .chain(noise.into_iter().flat_map(steal))
         .chain(taken);
-    families
-        .filter(|family| !family.values.is_empty())
-        .map(|family| text(&family))
-        .collect()
-}
-
-fn text(family: &Family) -> String {
-    let Family { name, help, values } = family;
-    let help = help.replace('\\', "\\\\").replace('\n', " ");
-    let mut text = format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
-    for (labels, value) in values {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{name}{labels} {value}");
-    }
-    text
+    text(families)
 }
 
 fn metrics(summary: &Summary) -> Vec<Family> {
@@ -61,27 +42,25 @@ fn metrics(summary: &Summary) -> Vec<Family> {
     let value = |metric: &&Metric| {
         let labels = BenchmarkKey::of(&metric.key).map(of_benchmark);
         let of_cpu = || metric.cpu.map_or_else(String::new, of_cpu);
-        (labels.unwrap_or_else(of_cpu), value(metric))
+        Value::new(labels.unwrap_or_else(of_cpu), value(metric))
     };
-    let family = |(name, metrics): (String, Vec<&Metric>)| Family {
-        name,
-        help: metrics.first().map_or("", |metric| metric.about.help),
-        values: metrics.iter().map(value).collect(),
+    let family = |(name, metrics): (String, Vec<&Metric>)| {
+        let help = metrics.first().map_or("", |metric| metric.about.help);
+        gauge(name, help, metrics.iter().map(value).collect())
     };
     groups.into_iter().map(family).collect()
 }
 
 /// The unit is in the name of times.
 fn of_benchmark(key: BenchmarkKey<'_>) -> String {
-    let name = escaped(key.name);
     match key.is_time() {
-        true => format!("{{benchmark=\"{name}\"}}"),
-        false => format!("{{benchmark=\"{name}\",unit=\"{}\"}}", escaped(key.unit)),
+        true => labels(&[("benchmark", key.name)]),
+        false => labels(&[("benchmark", key.name), ("unit", key.unit)]),
     }
 }
 
 fn of_cpu(cpu: Cpu) -> String {
-    format!("{{cpu=\"{cpu}\"}}")
+    labels(&[("cpu", &cpu.to_string())])
 }
 
 /// The time that was lost to each source, as shares of the time of all CPUs; nothing if events were
@@ -89,15 +68,11 @@ fn of_cpu(cpu: Cpu) -> String {
 fn sources(noise: &NoiseSummary) -> Family {
     let sources = noise.sources(SOURCES).unwrap_or_default();
     let values = sources.iter().filter_map(|source| {
-        let (kind, label) = (source.kind, escaped(&source.name));
-        let labels = format!("{{kind=\"{kind}\",name=\"{label}\"}}");
-        Some((labels, source.part.ppm?.get() / PARTS))
+        let labels = labels(&[("kind", source.kind), ("name", &source.name)]);
+        Some(Value::new(labels, source.part.ppm?.get() / PARTS))
     });
-    Family {
-        name: "noisefloor_noise_source_ratio".to_owned(),
-        help: "share of the time of all CPUs that a source took",
-        values: values.collect(),
-    }
+    let help = "share of the time of all CPUs that a source took";
+    gauge("noisefloor_noise_source_ratio", help, values.collect())
 }
 
 /// The bounds of the steal time of each CPU, as far as they are known.
@@ -107,19 +82,18 @@ fn steal(noise: &NoiseSummary) -> [Family; 2] {
     names.map(|(end, bound, help)| {
         let known = noise.cpus.iter().filter_map(|cpu| {
             let ppm = cpu.stolen_ppm()?.get(bound).copied()?;
-            Some((of_cpu(cpu.cpu), ppm.get() / PARTS))
+            Some(Value::new(of_cpu(cpu.cpu), ppm.get() / PARTS))
         });
-        Family {
-            name: format!("noisefloor_steal_{end}_ratio"),
-            help,
-            values: known.collect(),
-        }
+        gauge(format!("noisefloor_steal_{end}_ratio"), help, known.collect())
     })
 }
 
-/// A label's value.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn gauge(
+    name: impl Into<Cow<'static, str>>,
+    help: &'static str,
+    values: Vec<Value>,
+) -> Family {
+    Family { name: name.into(), kind: MetricType::Gauge, help, values }
 }
 
 /// `gap_ns_max` becomes `noisefloor_gap_max_seconds`.
