@@ -12,6 +12,7 @@ mod lock;
 mod numeric_entries;
 mod perf_event;
 mod program;
+mod resident;
 mod settings;
 mod task;
 mod thread;
@@ -31,6 +32,7 @@ pub use program::child::{
 };
 pub use program::watchdog::{CHECK_INTERVAL, Starved, Watchdog};
 pub use program::{Ending, Program, receive_interrupts};
+pub use resident::release_memory;
 pub use settings::lease::Lease;
 pub use settings::restoration::{RestoreOutcome, RestoredSetting, restore, unrestored};
 pub use settings::setting::Setting;
