@@ -4,6 +4,7 @@
 //! up.
 
 use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +56,11 @@ impl Stop {
     /// Whether stopping was requested.
     pub fn is_requested(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
+    }
+
+    /// A socket that can be read once stopping is requested, for a thread that also waits for others.
+    pub fn requested(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
     }
 
     pub(crate) fn as_atomic(&self) -> &AtomicBool {
