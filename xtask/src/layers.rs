@@ -50,9 +50,14 @@ const ROOMS: &[Room] = &[
     room("observe", 1, &["units"]),
     room("experiments", 5, &["units", "facts", "recording", "summary", "kernels"]),
     room("lab", 6, LAB),
+    room("exporter", 6, EXPORTER),
     room("cli", 7, CLI),
     room("xtask", 0, &[]),
 ];
+
+/// The exporter measures nothing itself: it reads the counters of `blame`.
+const EXPORTER: &[&str] =
+    &["units", "facts", "recording", "isolate", "blame", "summary", "report"];
 
 /// The lab needs only the language of `agent`.
 const LAB: &[&str] = &[
@@ -82,6 +87,7 @@ const CLI: &[&str] = &[
     "blame",
     "session",
     "report",
+    "exporter",
     "agent",
     "kernels",
     "experiments",

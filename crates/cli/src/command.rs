@@ -5,6 +5,7 @@ mod advise;
 mod check;
 mod compare;
 mod export;
+mod exporter;
 mod facts;
 mod fleet;
 mod generate;
@@ -36,6 +37,7 @@ use crate::command::advise::AdviseArgs;
 use crate::command::check::CheckArgs;
 use crate::command::compare::CompareArgs;
 use crate::command::export::ExportArgs;
+use crate::command::exporter::ExporterArgs;
 use crate::command::facts::FactsArgs;
 use crate::command::fleet::FleetArgs;
 use crate::command::generate::GenerateArgs;
@@ -230,6 +232,20 @@ Examples:
   noisefloor report top.json
   sudo noisefloor top -d 10 | cat                  # a report of 10 seconds")]
     Top(TopArgs),
+    /// Counters of what uses each CPU, served to Prometheus over HTTP.
+    ///
+    /// Time of programs, kernel threads, interrupts, the hypervisor and used-up CPU quotas, timer interrupts,
+    /// context switches, waits in the run queue and the longest interruptions, of each CPU; and the time of what
+    /// uses the CPUs most, by program, unit or container. Nothing is measured with a busy loop: sums are made in
+    /// the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.11), without it the counters of /proc are
+    /// read. They are read when /metrics is requested; other measurements are not disturbed. Runs until Ctrl-C
+    /// or SIGTERM. The metrics are listed in docs/exporter.md.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor exporter --listen 127.0.0.1:9924
+  curl -s http://127.0.0.1:9924/metrics
+  sudo noisefloor exporter --listen unix:/run/noisefloor.sock --sources 100")]
+    Exporter(ExporterArgs),
     /// CPU time and wake-ups of the virtual machines on this host, and what idle ones could save.
     ///
     /// What the host would save is computed as if each idle guest woke up as rarely as the best one.
@@ -429,6 +445,7 @@ impl Command {
             | Self::Fleet(_)
             | Self::Report(_)
             | Self::Export(_)
+            | Self::Exporter(_)
             | Self::Compare(_)
             | Self::History(_)
             | Self::Repeat(_)
@@ -459,6 +476,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Wakers(wakers) => wakers::run(&wakers, output),
         Command::Watch(watch) => watch::run(&watch, output),
         Command::Top(top) => top::run(&top, output),
+        Command::Exporter(exporter) => exporter::run(&exporter, output),
         Command::Guests(guests) => guests::run(&guests, output),
         Command::Slices(slices) => slices::run(&slices, output),
         Command::Scale(scale) => scale::run(&scale, output),

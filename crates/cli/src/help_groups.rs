@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("How to get it back?", &["advise", "facts", "nohz", "try", "restore"]),
-    ("Has it changed?", &["repeat", "compare", "history"]),
+    ("Has it changed?", &["repeat", "compare", "history", "exporter"]),
     (
         "Which of many machines are noisy, and what does noise cost them?",
         &["fleet", "scale"],

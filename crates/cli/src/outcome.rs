@@ -237,6 +237,17 @@ impl From<blame::Error> for Failure {
     }
 }
 
+impl From<exporter::Error> for Failure {
+    fn from(error: exporter::Error) -> Self {
+        use exporter::Kind;
+        let outcome = match error.kind() {
+            Kind::Address => Outcome::Usage,
+            Kind::Listen | Kind::System => Outcome::Refused,
+        };
+        Self::new(outcome, &error)
+    }
+}
+
 impl From<experiments::Error> for Failure {
     fn from(error: experiments::Error) -> Self {
         Self::usage(chain(&error))
