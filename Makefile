@@ -95,8 +95,9 @@ install:
 	@$(MAKE) --no-print-directory install-tool install-libraries
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	@echo 'installed $(BIN)/noisefloor, its man pages, completions and the files of its lab,'
-	@echo 'and libnoisefloor and libtif with their headers for C; a daily check is not enabled:'
-	@echo 'systemctl enable --now noisefloor-check.timer'
+	@echo 'and libnoisefloor and libtif with their headers for C; a daily check and an exporter'
+	@echo 'for Prometheus are not enabled: systemctl enable --now noisefloor-check.timer,'
+	@echo 'noisefloor-exporter.service'
 
 # Both install what is built; packages are made of them.
 install-tool:
@@ -116,7 +117,12 @@ install-tool:
 	install -D -m 644 crates/cli/systemd/noisefloor-check.timer \
 	    $(UNITS)/noisefloor-check.timer; \
 	sed 's|@PREFIX@|$(PREFIX)|' crates/cli/systemd/noisefloor-check.service.in \
-	    >$(UNITS)/noisefloor-check.service
+	    >$(UNITS)/noisefloor-check.service; \
+	sed 's|@PREFIX@|$(PREFIX)|' crates/cli/systemd/noisefloor-exporter.service.in \
+	    >$(UNITS)/noisefloor-exporter.service; \
+	install -D -m 644 deploy/prometheus/noisefloor.rules.yml \
+	    $(SHARE)/noisefloor/noisefloor.rules.yml; \
+	install -m 644 deploy/grafana/noisefloor.json $(SHARE)/noisefloor/grafana.json
 
 install-libraries:
 	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
@@ -136,13 +142,16 @@ uninstall:
 	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
 	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish \
 	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so \
-	    $(UNITS)/noisefloor-check.timer $(UNITS)/noisefloor-check.service
+	    $(UNITS)/noisefloor-check.timer $(UNITS)/noisefloor-check.service \
+	    $(UNITS)/noisefloor-exporter.service \
+	    $(SHARE)/noisefloor/noisefloor.rules.yml $(SHARE)/noisefloor/grafana.json
 	@$(EACH_LIBRARY) \
 	    (cd $$crate/include && for header in *.h; do rm -f $(INCLUDE)/$$header; done); \
 	    rm -f $$so $$so.$$abi $$so.$(VERSION) $(CLIB)/lib$$name.a \
 	        $(CLIB)/pkgconfig/$$name.pc; \
 	done
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
+	[ ! -d $(SHARE)/noisefloor ] || rmdir --ignore-fail-on-non-empty $(SHARE)/noisefloor
 
 .PHONY: help run build lab all test test-all bench setup-build setup-lab setup-test setup-packages \
 	install install-tool install-libraries uninstall packages

@@ -5,8 +5,10 @@ mod advise;
 mod compare;
 mod counters;
 mod culprits;
+mod deployed;
 #[path = "../shared/environment.rs"]
 mod environment;
+mod exporter;
 #[path = "../shared/file_protections.rs"]
 mod file_protections;
 mod files;
