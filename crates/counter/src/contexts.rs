@@ -33,9 +33,9 @@ pub(crate) enum Point {
     Thread,
 }
 
-/// Of system calls: the prefixes of their functions on x86-64, of which calls without parameters
+/// Of system calls: the prefixes of their functions on x86-64 and arm64, of which calls without parameters
 /// have several (since 4.17, and before).
-const CALLS: [&str; 4] = ["__x64_sys_", "__do_sys_", "__se_sys_", "SyS_"];
+const CALLS: [&str; 5] = ["__x64_sys_", "__arm64_sys_", "__do_sys_", "__se_sys_", "SyS_"];
 /// kernel/softirq.c: since 6.9, before, and the latter's name in symbols since 4.12.
 const SOFTIRQS: [&str; 3] =
     ["handle_softirqs", "__do_softirq", "__softirqentry_text_start"];

@@ -22,6 +22,15 @@ struct Open {
     is_whole: bool,
 }
 
+impl Open {
+    /// It is named after that handler, unless it is after another one.
+    fn name(&mut self, handler: Function, handlers: &[Function]) {
+        if !handlers.contains(&self.entry) {
+            self.entry = handler;
+        }
+    }
+}
+
 /// A step that has not ended.
 #[derive(Debug)]
 struct Step {
@@ -33,6 +42,8 @@ struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Cpu {
     number: usize,
+    /// The functions that tell what an interruption is, where all have one entry.
+    handlers: Vec<Function>,
     /// Interruptions, the outermost first; empty in user mode.
     open: Vec<Open>,
     /// The kernel's count when the current block began.
@@ -45,6 +56,12 @@ impl Cpu {
     /// A CPU in user mode.
     pub(crate) fn new(number: usize) -> Self {
         Self { number, ..Self::default() }
+    }
+
+    /// The same, with functions that tell what an interruption is: it is named after the first of them that it
+    /// executes, instead of after its entry.
+    pub(crate) fn with_handlers(self, handlers: Vec<Function>) -> Self {
+        Self { handlers, ..self }
     }
 
     /// Begins a block of the kernel, having executed `now` in total.
@@ -69,6 +86,9 @@ impl Cpu {
         self.last = Some(block);
         if let Some(open) = self.open.last_mut() {
             open.walk.enter(block);
+            if block.starts_function && self.handlers.contains(&block.function) {
+                open.name(block.function, &self.handlers);
+            }
         }
     }
 
@@ -234,6 +254,27 @@ mod tests {
         let usual = kinds.usual();
         let step = usual.iter().find(|kind| kind.what == What::Step).unwrap();
         assert_eq!((step.total, step.tree.total()), (46, 46));
+    }
+
+    /// Check that an interruption is named after the first handler that it executes, and not after one inside
+    /// another interruption.
+    #[test]
+    fn handlers() {
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
+        let mut cpu = Cpu::new(0).with_handlers(vec![Function(7), Function(8)]);
+        cpu.kernel(block(1, true, Ending::Other), kernel(0), Some(&mut phase));
+        cpu.kernel(block(2, true, Ending::Other), kernel(10), Some(&mut phase));
+        cpu.kernel(block(7, false, Ending::Other), kernel(11), Some(&mut phase));
+        cpu.kernel(
+            block(8, false, Ending::InterruptReturn),
+            kernel(12),
+            Some(&mut phase),
+        );
+        cpu.kernel(block(3, false, Ending::Other), kernel(20), Some(&mut phase));
+        cpu.user(kernel(25), Some(&mut phase));
+        let user = What::Interruption(Function(1), Level::User);
+        let inner = What::Interruption(Function(7), Level::Kernel);
+        assert_eq!(costs(&phase), [(user, vec![(25, 1)]), (inner, vec![(10, 1)])]);
     }
 
     /// Check that an `iretq` to the next instruction ends nothing.

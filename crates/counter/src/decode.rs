@@ -1,11 +1,10 @@
-//! The few x86-64 instructions that the counter must recognise: marks, and ends of blocks that
-//! affect the call stack.
-//!
-//! Encodings: Intel SDM volume 2. Everything else is `Other`: a jump and a fall-through are
-//! distinguished by where execution continues.
+//! The few instructions that the counter must recognise, by the guest's architecture: marks, and ends of
+//! blocks that affect the call stack.
 
-/// A mark: `nopl disp32(%rax)` with one of these displacements. `measure::mark` sets the
-/// others, the agent the first.
+mod arm64;
+mod x86_64;
+
+/// A mark of the agent (the first) or of `measure::mark`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// A measurement is about to begin: count from here on.
@@ -35,83 +34,95 @@ pub(crate) enum Ending {
     Other,
 }
 
-/// The mark that these bytes are.
-pub(crate) fn mark(bytes: &[u8]) -> Option<Mark> {
-    let [0x0f, 0x1f, 0x80, displacement @ ..] = bytes else { return None };
-    match u32::from_le_bytes(displacement.try_into().ok()?) {
-        0x4e46_0000 => Some(Mark::Attend),
-        0x4e46_0001 => Some(Mark::Begin),
-        0x4e46_0002 => Some(Mark::Step),
-        0x4e46_0003 => Some(Mark::End),
-        0x4e46_0004 => Some(Mark::Join),
-        0x4e46_0005 => Some(Mark::Leave),
-        _ => None,
-    }
-}
-
-/// Whether these bytes stop the CPU until its next interrupt: `hlt`.
-pub(crate) fn is_halt(bytes: &[u8]) -> bool {
-    bytes == [0xf4]
-}
-
-/// The displacement of a load of the stack pointer from memory relative to `rsi`, as the kernel
-/// does for the next thread: `mov disp(%rsi),%rsp`.
-pub(crate) fn stack_load(bytes: &[u8]) -> Option<i32> {
-    match *bytes {
-        [0x48, 0x8b, 0x66, near] => Some(near_displacement(near)),
-        [0x48, 0x8b, 0xa6, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
-        _ => None,
-    }
-}
-
-/// The displacement of a store of zero relative to a register that is not the stack pointer, as
-/// the kernel does for the state of a new thread: `movl $0,disp(%rdi)`, before 5.14 `movq`.
-pub(crate) fn zero_store(bytes: &[u8]) -> Option<i32> {
-    let store = match bytes {
-        [0x40..=0x4f, rest @ ..] => rest,
-        all => all,
-    };
-    let [0xc7, modrm, rest @ ..] = store else { return None };
-    // Register 4 stands for an index, or the stack pointer.
-    let is_relative = (modrm >> 3) & 7 == 0 && modrm & 7 != 4;
-    match (modrm >> 6, rest) {
-        (1, [near, 0, 0, 0, 0]) if is_relative => Some(near_displacement(*near)),
-        (2, &[a, b, c, d, 0, 0, 0, 0]) if is_relative => {
-            Some(i32::from_le_bytes([a, b, c, d]))
+impl Mark {
+    /// The mark of that number: what its instruction adds to the common part of all marks.
+    fn numbered(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Attend),
+            1 => Some(Self::Begin),
+            2 => Some(Self::Step),
+            3 => Some(Self::End),
+            4 => Some(Self::Join),
+            5 => Some(Self::Leave),
+            _ => None,
         }
-        _ => None,
     }
 }
 
-fn near_displacement(byte: u8) -> i32 {
-    i32::from(i8::from_le_bytes([byte]))
+/// The architecture of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Architecture {
+    X86_64,
+    Arm64,
 }
 
-/// The displacement of a near jump: `jmp rel32` or `rel8`.
-pub(crate) fn jump(bytes: &[u8]) -> Option<i32> {
-    match *bytes {
-        [0xeb, near] => Some(near_displacement(near)),
-        [0xe9, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
-        _ => None,
+impl Architecture {
+    /// By QEMU's name of it.
+    pub(crate) fn named(target: &str) -> Option<Self> {
+        match target {
+            "x86_64" => Some(Self::X86_64),
+            "aarch64" => Some(Self::Arm64),
+            _ => None,
+        }
     }
-}
 
-/// How these bytes end a block.
-pub(crate) fn ending(bytes: &[u8]) -> Ending {
-    let prefix =
-        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x66 | 0xf2 | 0xf3);
-    let prefixes = bytes.iter().take_while(|byte| prefix(byte)).count();
-    let (wide, rest) = match &bytes[prefixes..] {
-        [rex @ 0x40..=0x4f, rest @ ..] => (rex & 8 != 0, rest),
-        rest => (false, rest),
-    };
-    match rest {
-        [0xe8, ..] => Ending::Call,
-        // FF /2 is a near call through a register or memory.
-        [0xff, modrm, ..] if (modrm >> 3) & 7 == 2 => Ending::Call,
-        [0xc2 | 0xc3, ..] => Ending::Return,
-        [0xcf, ..] if wide => Ending::InterruptReturn,
-        _ => Ending::Other,
+    /// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S,
+    /// arch/arm64/kernel/entry.S).
+    pub(crate) fn switch(self) -> &'static str {
+        match self {
+            Self::X86_64 => "__switch_to_asm",
+            Self::Arm64 => "cpu_switch_to",
+        }
+    }
+
+    /// The mark that these bytes are.
+    pub(crate) fn mark(self, bytes: &[u8]) -> Option<Mark> {
+        match self {
+            Self::X86_64 => x86_64::mark(bytes),
+            Self::Arm64 => arm64::mark(bytes),
+        }
+    }
+
+    /// Whether these bytes stop the CPU until its next interrupt.
+    pub(crate) fn is_halt(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::X86_64 => x86_64::is_halt(bytes),
+            Self::Arm64 => arm64::is_halt(bytes),
+        }
+    }
+
+    /// The displacement, from the next thread's structure, of the load with which the kernel continues that
+    /// thread, among the instructions of the function that switches stacks.
+    pub(crate) fn stack_load(self, bytes: &[u8]) -> Option<i32> {
+        match self {
+            Self::X86_64 => x86_64::stack_load(bytes),
+            Self::Arm64 => arm64::stack_load(bytes),
+        }
+    }
+
+    /// The displacement of a store of zero relative to a register that is not the stack pointer, as
+    /// the kernel does for the state of a new thread.
+    pub(crate) fn zero_store(self, bytes: &[u8]) -> Option<i32> {
+        match self {
+            Self::X86_64 => x86_64::zero_store(bytes),
+            Self::Arm64 => arm64::zero_store(bytes),
+        }
+    }
+
+    /// The displacement of a jump to the return thunk of kernels for x86-64, from the next instruction.
+    pub(crate) fn jump(self, bytes: &[u8]) -> Option<i32> {
+        match self {
+            Self::X86_64 => x86_64::jump(bytes),
+            Self::Arm64 => None,
+        }
+    }
+
+    /// How these bytes end a block.
+    pub(crate) fn ending(self, bytes: &[u8]) -> Ending {
+        match self {
+            Self::X86_64 => x86_64::ending(bytes),
+            Self::Arm64 => arm64::ending(bytes),
+        }
     }
 }
 
@@ -119,73 +130,43 @@ pub(crate) fn ending(bytes: &[u8]) -> Ending {
 mod tests {
     use super::*;
 
-    /// Check that marks are recognised by all their bytes, and other long NOPs are not.
+    /// Check that each architecture has its own instructions, and none of the other's.
     #[test]
-    fn marks() {
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e]), Some(Mark::Begin));
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0x46, 0x4e]), Some(Mark::Attend));
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 4, 0, 0x46, 0x4e]), Some(Mark::Join));
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 5, 0, 0x46, 0x4e]), Some(Mark::Leave));
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 9, 0, 0x46, 0x4e]), None);
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
-        assert_eq!(mark(&[0x0f, 0x1f, 0x00]), None);
-        assert_eq!(mark(&[]), None);
-    }
-
-    /// Check that a halt is recognised, and not in the end of a longer instruction.
-    #[test]
-    fn halts() {
-        assert!(is_halt(&[0xf4]));
-        assert!(!is_halt(&[0xfb]));
-        assert!(!is_halt(&[0xb0, 0xf4]));
-    }
-
-    /// Check that only a load relative to `rsi` is recognised as a switch of stacks.
-    #[test]
-    fn stack_loads() {
-        assert_eq!(stack_load(&[0x48, 0x8b, 0xa6, 0x18, 0x1b, 0, 0]), Some(0x1b18));
-        assert_eq!(stack_load(&[0x48, 0x8b, 0x66, 0x18]), Some(0x18));
-        assert_eq!(stack_load(&[0x48, 0x89, 0xa7, 0x18, 0x1b, 0, 0]), None);
-        assert_eq!(stack_load(&[0x48, 0x8b, 0xa7, 0x18, 0x1b, 0, 0]), None);
-        assert_eq!(stack_load(&[]), None);
-    }
-
-    /// Check that stores of zero relative to a register are recognised, with their displacement,
-    /// and other stores are not.
-    #[test]
-    fn zero_stores() {
-        assert_eq!(zero_store(&[0xc7, 0x45, 0x18, 0, 0, 0, 0]), Some(0x18));
-        assert_eq!(zero_store(&[0x41, 0xc7, 0x46, 0xf8, 0, 0, 0, 0]), Some(-8));
-        assert_eq!(zero_store(&[0x48, 0xc7, 0x47, 0x10, 0, 0, 0, 0]), Some(0x10));
-        assert_eq!(zero_store(&[0xc7, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]), Some(0x100));
-        assert_eq!(zero_store(&[0xc7, 0x45, 0x18, 1, 0, 0, 0]), None);
-        assert_eq!(zero_store(&[0xc7, 0x44, 0x24, 8, 0, 0, 0, 0]), None);
-        assert_eq!(zero_store(&[0x89, 0x45, 0x18]), None);
-        assert_eq!(zero_store(&[]), None);
-    }
-
-    /// Check the displacements of jumps, and that a conditional one is none.
-    #[test]
-    fn jumps() {
-        assert_eq!(jump(&[0xeb, 0xfe]), Some(-2));
-        assert_eq!(jump(&[0xe9, 0, 1, 0, 0]), Some(0x100));
-        assert_eq!(jump(&[0x0f, 0x84, 0, 1, 0, 0]), None);
-        assert_eq!(jump(&[0x74, 5]), None);
-    }
-
-    /// Check the instructions that end a block, with prefixes as compilers generate them.
-    #[test]
-    fn endings() {
-        assert_eq!(ending(&[0xe8, 1, 2, 3, 4]), Ending::Call);
-        assert_eq!(ending(&[0xff, 0xd0]), Ending::Call);
-        assert_eq!(ending(&[0x41, 0xff, 0x54, 0x24, 8]), Ending::Call);
-        assert_eq!(ending(&[0x3e, 0xff, 0xd0]), Ending::Call);
-        assert_eq!(ending(&[0xff, 0xe0]), Ending::Other);
-        assert_eq!(ending(&[0xc3]), Ending::Return);
-        assert_eq!(ending(&[0xf3, 0xc3]), Ending::Return);
-        assert_eq!(ending(&[0x48, 0xcf]), Ending::InterruptReturn);
-        assert_eq!(ending(&[0xcf]), Ending::Other);
-        assert_eq!(ending(&[0x66, 0x66]), Ending::Other);
-        assert_eq!(ending(&[]), Ending::Other);
+    fn architectures() {
+        let x86 = Architecture::named("x86_64").unwrap();
+        let arm = Architecture::named("aarch64").unwrap();
+        assert_eq!(Architecture::named("riscv64"), None);
+        assert_ne!(x86.switch(), arm.switch());
+        for (one, other, halt, mark, load, store, back) in [
+            (
+                x86,
+                arm,
+                &[0xf4][..],
+                &[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e][..],
+                &[0x48, 0x8b, 0x66, 0x18][..],
+                &[0xc7, 0x45, 0x18, 0, 0, 0, 0][..],
+                &[0x48, 0xcf][..],
+            ),
+            (
+                arm,
+                x86,
+                &[0x7f, 0x20, 0x03, 0xd5],
+                &[0xff, 0xc8, 0xe9, 0xd2],
+                &[0x1e, 0x01, 0x40, 0xf9],
+                &[0x7f, 0x1a, 0x00, 0xb9],
+                &[0xe0, 0x03, 0x9f, 0xd6],
+            ),
+        ] {
+            assert!(one.is_halt(halt) && !other.is_halt(halt));
+            assert_eq!((one.mark(mark), other.mark(mark)), (Some(Mark::Begin), None));
+            assert!(one.stack_load(load).is_some() && other.stack_load(load).is_none());
+            assert_eq!(
+                (one.zero_store(store), other.zero_store(store)),
+                (Some(24), None)
+            );
+            assert_eq!(one.ending(back), Ending::InterruptReturn);
+            assert_eq!(other.ending(back), Ending::Other);
+        }
+        assert_eq!((x86.jump(&[0xeb, 0xfe]), arm.jump(&[0xeb, 0xfe])), (Some(-2), None));
     }
 }

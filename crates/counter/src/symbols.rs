@@ -3,6 +3,9 @@
 //! If several names share an address the first is used, but never one of the 32-bit
 //! calls (`__ia32_`) or of the padding before functions (`__pfx_`, since Linux 6.2).
 //!
+//! On arm64 all exceptions and interrupts enter the kernel through a table of 16 vectors of 128 bytes, which
+//! has one symbol; here each vector has its own: `vector_el0t_64_sync`.
+//!
 //! Code generated at run time (BPF, trampolines) and modules have no symbols here.
 
 /// The lowest address of the kernel.
@@ -33,6 +36,10 @@ impl Symbols {
     /// Parses lines of `address type name`; other lines are ignored.
     pub(crate) fn parse(text: &str) -> Self {
         let mut found: Vec<(u64, &str)> = text.lines().filter_map(line).collect();
+        let vectors: Vec<(u64, &str)> =
+            found.iter().filter(|(_, name)| is_vectors(name)).flat_map(vectors).collect();
+        found.retain(|(_, name)| !is_vectors(name));
+        found.extend(vectors);
         found.sort_by_key(|&(address, name)| (address, is_alias(name)));
         found.dedup_by_key(|&mut (address, _)| address);
         let all = MADE_UP.into_iter().chain(found);
@@ -64,6 +71,11 @@ impl Symbols {
         found.map(|(place, _)| Function(place)).collect()
     }
 
+    /// Whether exceptions and interrupts of all kinds enter the kernel through one table, as on arm64.
+    pub(crate) fn has_vectors(&self) -> bool {
+        !self.named(&VECTORS).is_empty()
+    }
+
     /// Whether this address is an entry point of an interrupt or exception.
     pub(crate) fn is_entry(&self, address: u64) -> bool {
         let function = self.find(address);
@@ -93,8 +105,45 @@ fn is_alias(name: &str) -> bool {
 
 /// The names of x86 entry points since Linux 5.8 (arch/x86/include/asm/idtentry.h).
 fn is_gate(name: &str) -> bool {
-    name.starts_with("asm_sysvec_") || name.starts_with("asm_exc_")
+    name.starts_with("asm_sysvec_")
+        || name.starts_with("asm_exc_")
+        || VECTORS.contains(&name)
 }
+
+/// The tables of arm64 kernels (arch/arm64/kernel/entry.S): the second is for CPUs that need mitigations at
+/// the entry from user mode.
+fn is_vectors(name: &str) -> bool {
+    ["vectors", "__bp_harden_el1_vectors"].contains(&name)
+}
+
+/// The vectors of a table at that address.
+fn vectors(&(table, _): &(u64, &str)) -> impl Iterator<Item = (u64, &'static str)> {
+    let addresses = (0..).map(move |place| table + VECTOR_BYTES * place);
+    addresses.zip(VECTORS)
+}
+
+/// The bytes of a vector (Arm ARM, D1.3.1).
+const VECTOR_BYTES: u64 = 0x80;
+/// The names of vectors, after the kernel's functions that they jump to since 5.12: level and stack pointer of
+/// what was interrupted, and the kind of exception.
+const VECTORS: [&str; 16] = [
+    "vector_el1t_64_sync",
+    "vector_el1t_64_irq",
+    "vector_el1t_64_fiq",
+    "vector_el1t_64_error",
+    "vector_el1h_64_sync",
+    "vector_el1h_64_irq",
+    "vector_el1h_64_fiq",
+    "vector_el1h_64_error",
+    "vector_el0t_64_sync",
+    "vector_el0t_64_irq",
+    "vector_el0t_64_fiq",
+    "vector_el0t_64_error",
+    "vector_el0t_32_sync",
+    "vector_el0t_32_irq",
+    "vector_el0t_32_fiq",
+    "vector_el0t_32_error",
+];
 
 /// Tables of entry points, a stub for each vector; they jump to `asm_common_interrupt`.
 fn is_table(name: &str) -> bool {
@@ -126,6 +175,20 @@ not a line";
         assert_eq!(name(0xffff_fe00_0000_0000), NAMELESS);
         assert_eq!(name(0x1000), "[program]");
         assert_eq!(symbols.find(0x1000), PROGRAM);
+    }
+
+    /// Check that each vector of an arm64 table has its own name, and is an entry with its first instruction
+    /// only.
+    #[test]
+    fn vectors() {
+        let symbols =
+            Symbols::parse("ffff800080010800 T vectors\nffff800080011000 t next");
+        let name = |address| symbols.name(symbols.find(address));
+        assert_eq!(name(0xffff_8000_8001_0a80), "vector_el1h_64_irq");
+        assert_eq!(name(0xffff_8000_8001_0c10), "vector_el0t_64_sync");
+        assert_eq!(name(0xffff_8000_8001_1000), "next");
+        assert!(symbols.is_entry(0xffff_8000_8001_0a80));
+        assert!(!symbols.is_entry(0xffff_8000_8001_0a84));
     }
 
     /// Check that an entry point is its first instruction only.

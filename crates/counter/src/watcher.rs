@@ -18,6 +18,20 @@ const PHASES_MAX: usize = 4096;
 /// Number of phases whose calls are stored.
 const WHOLE_MAX: usize = 128;
 
+/// Functions of arm64 kernels that tell what an exception or interrupt is: their entries do not. A system call
+/// (arch/arm64/kernel/entry-common.c), the timer (drivers/clocksource/arm_arch_timer.c), an interrupt of
+/// another CPU, and accesses to memory.
+const HANDLERS: [&str; 8] = [
+    "el0_svc",
+    "arch_timer_handler_virt",
+    "arch_timer_handler_phys",
+    "ipi_handler",
+    "el0_da",
+    "el0_ia",
+    "el1_abort",
+    "el1_undef",
+];
+
 /// How the kernel's instructions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
@@ -50,7 +64,12 @@ impl Watcher {
     pub(crate) fn new(cpus: usize, symbols: &Symbols, detail: Detail) -> Self {
         let borders = (detail == Detail::Contexts).then(|| Borders::new(cpus, symbols));
         let (whole, idle) = (Whole::new(cpus, symbols), Idle::new(cpus));
-        let cpus = (0..cpus).map(Cpu::new).collect();
+        let handlers = match symbols.has_vectors() {
+            true => symbols.named(&HANDLERS),
+            false => Vec::new(),
+        };
+        let cpu = |number| Cpu::new(number).with_handlers(handlers.clone());
+        let cpus = (0..cpus).map(cpu).collect();
         Self {
             cpus,
             whole,

@@ -24,7 +24,7 @@ use crate::whole::fold::{Node, Place, folded};
 const PLACES_MAX: usize = 1 << 17;
 /// Depth of calls of one thread or interruption; no kernel stack is deeper.
 const DEPTH_MAX: usize = 256;
-/// The kernel's assembly functions that begin a new thread: since 6.5, and before.
+/// The kernel's assembly functions that begin a new thread: on x86-64 since 6.5, and before that and on arm64.
 const THREAD_STARTS: [&str; 2] = ["ret_from_fork_asm", "ret_from_fork"];
 
 /// The parent of the outermost functions.

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::borders::Borders;
 use crate::contexts::{From, Point};
-use crate::decode::{self, Ending, Mark};
+use crate::decode::{Architecture, Ending, Mark};
 use crate::output;
 use crate::qemu::api::{self, Id, Info};
 use crate::qemu::interface::{Interface, Listener};
@@ -31,8 +31,6 @@ use crate::watcher::{Detail, Watcher};
 /// The output for `probe=on`, which the lab reads.
 const PROBED: &str = "can be loaded";
 
-/// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S).
-const SWITCH: &str = "__switch_to_asm";
 /// The function in which the kernel makes a new thread runnable; its first store sets the state
 /// in the thread's structure to zero (kernel/sched/core.c).
 const WAKE_NEW: &str = "wake_up_new_task";
@@ -45,6 +43,7 @@ struct Plugin {
     interface: &'static Interface,
     places: Places,
     symbols: Symbols,
+    architecture: Architecture,
     output: PathBuf,
     detail: Detail,
     watcher: Mutex<Watcher>,
@@ -108,13 +107,10 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
         return Err("only system emulation is supported".to_owned());
     }
     // SAFETY: QEMU's own string, ended by a zero.
-    let target = unsafe { CStr::from_ptr(info.target_name) };
-    if target != c"x86_64" {
-        return Err(format!(
-            "unsupported target {}; only x86_64 is supported",
-            target.to_string_lossy()
-        ));
-    }
+    let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
+    let architecture = Architecture::named(&target).ok_or_else(|| {
+        format!("unsupported target {target}; x86_64 and aarch64 are supported")
+    })?;
     let cpus = usize::try_from(info.cpus).unwrap_or(1);
     let symbols = Symbols::parse(&symbols);
     let detail = match value("detail=") {
@@ -129,6 +125,7 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
         watcher: Mutex::new(Watcher::new(cpus, &symbols, detail)),
         detail,
         symbols,
+        architecture,
         output: output.into(),
     })
 }
@@ -249,12 +246,12 @@ impl Listener for AtBorders {
 /// Whether a function returns with this instruction, also through a thunk.
 fn ends_function(last: &Instruction, plugin: &Plugin) -> bool {
     let bytes = last.bytes();
-    match decode::jump(bytes.as_slice()) {
+    match plugin.architecture.jump(bytes.as_slice()) {
         Some(displacement) => {
             let target = last.after().wrapping_add_signed(i64::from(displacement));
             plugin.symbols.name(plugin.symbols.find(target)).contains("return_thunk")
         }
-        None => decode::ending(bytes.as_slice()) == Ending::Return,
+        None => plugin.architecture.ending(bytes.as_slice()) == Ending::Return,
     }
 }
 
@@ -304,9 +301,10 @@ impl Translated {
 
     /// Calls back when a thread is switched to, or is created.
     fn call_back_at_threads(&self, function: &str) {
+        let is_switch = |plugin: &Plugin| plugin.architecture.switch() == function;
         let call_back = match function {
-            SWITCH => Instruction::call_back_at_switch,
             WAKE_NEW => Instruction::call_back_at_creation,
+            _ if PLUGIN.get().is_some_and(is_switch) => Instruction::call_back_at_switch,
             _ => return,
         };
         self.instructions().for_each(|instruction| call_back(&instruction));
@@ -325,8 +323,8 @@ impl Translated {
     fn known(&self, symbols: &Symbols) -> Block {
         let address = self.address();
         let (after, ending) = match self.instructions().next_back() {
-            Some(last) => (last.after(), decode::ending(last.bytes().as_slice())),
-            None => (address, decode::Ending::Other),
+            Some(last) => (last.after(), last.ending()),
+            None => (address, Ending::Other),
         };
         Block {
             address,
@@ -366,6 +364,16 @@ impl Instruction {
         bytes
     }
 
+    /// What the architecture's decoder finds in its bytes.
+    fn decoded<T>(&self, decode: impl FnOnce(Architecture, &[u8]) -> T) -> Option<T> {
+        let plugin = PLUGIN.get()?;
+        Some(decode(plugin.architecture, self.bytes().as_slice()))
+    }
+
+    fn ending(&self) -> Ending {
+        self.decoded(Architecture::ending).unwrap_or(Ending::Other)
+    }
+
     fn after(&self) -> u64 {
         // SAFETY: as above.
         unsafe {
@@ -375,7 +383,8 @@ impl Instruction {
     }
 
     fn call_back_at_marks(&self) {
-        let then: api::OnExecution = match decode::mark(self.bytes().as_slice()) {
+        let mark = self.decoded(Architecture::mark).flatten();
+        let then: api::OnExecution = match mark {
             Some(Mark::Attend) => attend,
             Some(Mark::Begin) => begin,
             Some(Mark::Step) => step,
@@ -388,19 +397,19 @@ impl Instruction {
     }
 
     fn call_back_at_halt(&self, then: api::OnExecution) {
-        if decode::is_halt(self.bytes().as_slice()) {
+        if self.decoded(Architecture::is_halt).unwrap_or(false) {
             self.call_back(then);
         }
     }
 
     fn call_back_at_switch(&self) {
-        if let Some(displacement) = decode::stack_load(self.bytes().as_slice()) {
+        if let Some(displacement) = self.decoded(Architecture::stack_load).flatten() {
             self.call_back_on_access(switched, api::READS, displacement);
         }
     }
 
     fn call_back_at_creation(&self) {
-        if let Some(displacement) = decode::zero_store(self.bytes().as_slice()) {
+        if let Some(displacement) = self.decoded(Architecture::zero_store).flatten() {
             self.call_back_on_access(created, api::WRITES, displacement);
         }
     }
