@@ -12,21 +12,22 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::architecture::Architecture;
 use crate::client;
 use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
-use crate::sources::PACKAGES;
+use crate::sources::{self, PACKAGES};
 use crate::spec::DebianSpec;
 
-/// The options that override the machine's own configuration. Its hooks would clean up the system's
-/// files, and a cache of the lists makes queries fast.
+/// The options that override the machine's own configuration; `ARCHITECTURE` is replaced by Debian's name of
+/// one. Its hooks would clean up the system's files, and a cache of the lists makes queries fast.
 const CONFIGURATION: &str = r##"
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 #clear APT::Architectures;
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
+APT::Architecture "ARCHITECTURE";
+APT::Architectures { "ARCHITECTURE"; };
 APT::Update::Error-Mode "any";
 APT::Sandbox::User "root";
 Acquire::Languages "none";
@@ -82,13 +83,19 @@ pub(crate) enum Update {
 }
 
 impl Archive {
-    /// Prepares that folder for a list from those sources; a list from other sources that
+    /// Prepares that folder for a list of that architecture from those sources; a list from other sources that
     /// is in it is out of date. The caller must hold the lock of the cache.
     ///
     /// # Errors
     /// `Kind::Cache`.
-    pub(crate) fn open(folder: PathBuf, sources: &str) -> Result<Self, Error> {
-        Self::prepared(folder, sources, CONFIGURATION)
+    pub(crate) fn open(
+        folder: PathBuf,
+        sources: &str,
+        architecture: Architecture,
+    ) -> Result<Self, Error> {
+        let line = |architecture| sources::architectures(architecture);
+        let sources = sources.replace(&line(Architecture::X86_64), &line(architecture));
+        Self::prepared(folder, &sources, &configuration(architecture))
     }
 
     /// The same for the list of the files in packages.
@@ -97,7 +104,8 @@ impl Archive {
     /// `Kind::Cache`.
     pub(crate) fn open_files(folder: PathBuf, sources: &str) -> Result<Self, Error> {
         let sources = sources.replace(PACKAGES, "Targets: Contents-deb\n");
-        Self::prepared(folder, &sources, &[CONFIGURATION, FILES].concat())
+        let configuration = configuration(Architecture::X86_64) + FILES;
+        Self::prepared(folder, &sources, &configuration)
     }
 
     fn prepared(
@@ -281,6 +289,11 @@ impl Archive {
     }
 }
 
+/// The options for packages of that architecture.
+fn configuration(architecture: Architecture) -> String {
+    CONFIGURATION.replace("ARCHITECTURE", architecture.debian())
+}
+
 /// What the errors of an update mean. A suite may be in several sources: it is absent only
 /// if it has had no list, and each error says that a source does not have it.
 fn judge(errors: &str, had_list: bool) -> Update {
@@ -330,7 +343,10 @@ mod tests {
     #[test]
     fn other_sources_void_the_lists() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |sources| Archive::open(folder.path().join("own"), sources).unwrap();
+        let open = |sources| {
+            let folder = folder.path().join("own");
+            Archive::open(folder, sources, Architecture::X86_64).unwrap()
+        };
         let archive = open("a");
         assert!(!archive.is_fresh());
         fs::write(archive.file(UPDATED), "").unwrap();

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use itertools::Itertools;
 
 use crate::apt::{Archive, Update};
+use crate::architecture::Architecture;
 use crate::client::refuse_stopped;
 use crate::debian_version;
 use crate::error::{CacheError, Error, Kind, Unavailable};
@@ -101,9 +102,10 @@ impl Debian {
         fetch: &mut Fetch<'_>,
     ) -> Result<Vec<(Archive, Package)>, Error> {
         let sources = self.sources().map_err(|error| unavailable(spec, error))?;
+        let tier = |suites| self.tier(suites, spec.architecture());
         let mut tiers = match spec.suite() {
-            Some(name) => vec![self.tier(vec![sources.suite(name)])?],
-            None => vec![self.tier(sources.own())?, self.tier(sources.others())?],
+            Some(name) => vec![tier(vec![sources.suite(name)])?],
+            None => vec![tier(sources.own())?, tier(sources.others())?],
         };
         let mut silent = Vec::new();
         for again in [false, true] {
@@ -118,7 +120,7 @@ impl Debian {
         }
         if spec.suite().is_some() {
             // So that the suites that do have it can be named.
-            let mut all = self.tier([sources.own(), sources.others()].concat())?;
+            let mut all = tier([sources.own(), sources.others()].concat())?;
             let asked = all.ask(fetch, false, &mut silent);
             asked.map_err(|error| unavailable(spec, error))?;
             tiers.push(all);
@@ -138,7 +140,8 @@ impl Debian {
         fetch: &mut Fetch<'_>,
     ) -> Result<Vec<(Archive, Package)>, Error> {
         let sources = self.sources()?;
-        let mut tiers = vec![self.tier(sources.own())?, self.tier(sources.others())?];
+        let tier = |suites| self.tier(suites, Architecture::X86_64);
+        let mut tiers = vec![tier(sources.own())?, tier(sources.others())?];
         let mut silent = Vec::new();
         for again in [false, true] {
             for tier in &mut tiers {
@@ -170,13 +173,21 @@ impl Debian {
         Err(Error::Archive(text))
     }
 
-    /// Updates the lists of all suites. The caller must hold the lock.
+    /// Updates the lists of all suites; of other architectures than the usual one, if it has any yet. The
+    /// caller must hold the lock.
     ///
     /// # Errors
     /// As [`Self::find`]; `Kind::Unavailable` if no suite answers.
     pub(crate) fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let sources = self.sources()?;
-        let mut all = self.tier([sources.own(), sources.others()].concat())?;
+        let has_lists = |architecture: &Architecture| {
+            architecture.is_usual() || self.lists(*architecture).exists()
+        };
+        let mut all = Tier(Vec::new());
+        for architecture in Architecture::ALL.into_iter().filter(has_lists) {
+            let suites = [sources.own(), sources.others()].concat();
+            all.0.append(&mut self.tier(suites, architecture)?.0);
+        }
         all.ask(fetch, true, &mut Vec::new())?;
         let troubles = all.troubles();
         match all.0.iter().all(|part| part.update != Some(Update::Listed)) {
@@ -216,22 +227,33 @@ impl Debian {
         })
     }
 
-    fn tier(&self, suites: Vec<Suite>) -> Result<Tier, Error> {
+    fn tier(
+        &self,
+        suites: Vec<Suite>,
+        architecture: Architecture,
+    ) -> Result<Tier, Error> {
         let part = |suite: Suite| {
-            let archive = Archive::open(self.place(&suite.name), &suite.sources)?;
+            let place = self.lists(architecture).join(&suite.name);
+            let archive = Archive::open(place, &suite.sources, architecture)?;
             Ok(Part { suite, archive, update: None })
         };
         suites.into_iter().map(part).collect::<Result<_, Error>>().map(Tier)
     }
 
-    /// The folder of a suite's list.
-    fn place(&self, suite: &str) -> PathBuf {
-        self.folder.join("suites").join(suite)
+    /// The folder of the suites' lists.
+    fn lists(&self, architecture: Architecture) -> PathBuf {
+        self.folder.join(match architecture {
+            Architecture::X86_64 => "suites",
+            Architecture::Arm64 => "suites-arm64",
+        })
     }
 
-    /// The kernels in the list of a suite.
+    /// The kernels in the lists of a suite.
     fn listed(&self, suite: String) -> SuiteKernels {
-        let mut packages = Archive::stored(self.place(&suite)).packages();
+        let lists = Architecture::ALL.map(|one| self.lists(one).join(&suite));
+        let packages =
+            lists.into_iter().flat_map(|list| Archive::stored(list).packages());
+        let mut packages: Vec<Package> = packages.collect();
         packages.sort_by(|one, other| other.order(one));
         let kernel = |package: &Package| {
             Some((package.kernel()?.short(), package.version.clone()))

@@ -114,7 +114,7 @@ pub enum ImageError {
     )]
     Old(u16, u16),
     /// It is for 32-bit processors.
-    #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
+    #[error("it is a 32-bit x86 kernel, and guests are x86-64 or arm64")]
     Not64Bit,
     /// Its end is missing: its length, and the length in its header.
     #[error("it is cut short: {0} bytes of a kernel of {1}")]

@@ -2,7 +2,9 @@
 //!
 //! The header of an x86 image is described in the kernel's `Documentation/arch/x86/boot.rst`:
 //! `HdrS` at 0x202, the release behind a pointer at 0x20e, and since protocol 2.12 (Linux 3.8)
-//! whether the kernel is a 64-bit one. The magic numbers of other files are only used for error
+//! whether the kernel is a 64-bit one. That of an arm64 image is described in
+//! `Documentation/arch/arm64/booting.rst`: `ARM\x64` at 0x38, the length with all that the kernel
+//! needs at 0x10; it does not have the release, which is in the kernel's banner. The magic numbers of other files are only used for error
 //! messages. Cannot see what the kernel supports: that is in its configuration.
 
 use std::fs::{self, File};
@@ -11,6 +13,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::architecture::Architecture;
 use crate::error::{Error, ImageError};
 
 /// Several times the size of any kernel image.
@@ -20,6 +23,10 @@ const SECTOR: usize = 512;
 /// The first protocol with a flag for 64-bit kernels.
 const PROTOCOL_MIN: u16 = 0x020c;
 const KERNEL_64: u16 = 1;
+/// The magic number of an arm64 image, and its place.
+const ARM64: (usize, &[u8]) = (0x38, b"ARM\x64");
+/// What is before the release in a kernel's banner (init/version-timestamp.c).
+const BANNER: &[u8] = b"Linux version ";
 
 /// Other file formats: offset, magic, description.
 const OTHERS: &[(usize, &[u8], &str)] = &[
@@ -28,10 +35,9 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
     (0, b"\xfd7zXZ\0", "compressed with xz: decompress it first"),
     (0, b"!<arch>\n", "an archive: give the vmlinuz that is in the package"),
     (0, b"07070", "a cpio archive, as initial RAM disks are"),
-    (0x38, b"ARM\x64", "a kernel for arm64, and guests are x86-64"),
-    (0x38, b"RSC\x05", "a kernel for RISC-V, and guests are x86-64"),
-    (0x38, b"\x38\x3e\x08\x0a", "a kernel for LoongArch, and guests are x86-64"),
-    (4, b"zimg", "a packed EFI kernel (zboot) of another architecture than x86-64"),
+    (0x38, b"RSC\x05", "a kernel for RISC-V, and guests are x86-64 or arm64"),
+    (0x38, b"\x38\x3e\x08\x0a", "a kernel for LoongArch, and guests are x86-64 or arm64"),
+    (4, b"zimg", "a packed EFI kernel (zboot): give the Image that was packed"),
     (0, b"MZ", "an EFI program without a Linux kernel's header"),
 ];
 
@@ -40,6 +46,8 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
 pub(crate) struct Image {
     /// The kernel's release.
     pub(crate) release: String,
+    /// Its architecture.
+    pub(crate) architecture: Architecture,
     /// The checksum of the whole file, in hexadecimal.
     pub(crate) sha256: String,
     /// The length of the file in bytes.
@@ -50,16 +58,20 @@ impl Image {
     /// Reads an image.
     ///
     /// # Errors
-    /// `Error::Image` if there is no such file, it cannot be read, or it is no 64-bit x86
-    /// kernel, with its actual format.
+    /// `Error::Image` if there is no such file, it cannot be read, or it is no kernel for
+    /// 64-bit x86 or arm64, with its actual format.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         Self::read_file(path).map_err(|cause| Error::Image(path.to_owned(), cause))
     }
 
     fn read_file(path: &Path) -> Result<Self, ImageError> {
         let bytes = read_bytes(path)?;
-        let release = release(&bytes)?;
-        Ok(Self { release, sha256: checksum(&bytes), size: bytes.len() })
+        let architecture = architecture(&bytes);
+        let release = match architecture {
+            Architecture::X86_64 => release(&bytes)?,
+            Architecture::Arm64 => arm64_release(&bytes)?,
+        };
+        Ok(Self { release, architecture, sha256: checksum(&bytes), size: bytes.len() })
     }
 }
 
@@ -84,7 +96,29 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, ImageError> {
     Ok(bytes)
 }
 
-/// The release of a kernel that a guest can boot.
+/// The architecture of an image; x86-64 unless it is known to be another one.
+fn architecture(bytes: &[u8]) -> Architecture {
+    let (place, magic) = ARM64;
+    match bytes.get(place..).is_some_and(|rest| rest.starts_with(magic)) {
+        true => Architecture::Arm64,
+        false => Architecture::X86_64,
+    }
+}
+
+/// The release of an arm64 kernel: the first word of its banner.
+fn arm64_release(bytes: &[u8]) -> Result<String, ImageError> {
+    let mut banners = memchr::memmem::find_iter(bytes, BANNER);
+    let release = banners.find_map(|place| {
+        let text = &bytes[place + BANNER.len()..];
+        let end = text.iter().take(SECTOR).position(|byte| *byte == b' ')?;
+        let text = std::str::from_utf8(&text[..end]).ok()?;
+        let is_release = text.starts_with(|c: char| c.is_ascii_digit());
+        (is_release && !text.contains(char::is_control)).then(|| text.to_owned())
+    });
+    release.ok_or(ImageError::NoRelease)
+}
+
+/// The release of an x86-64 kernel that a guest can boot.
 fn release(bytes: &[u8]) -> Result<String, ImageError> {
     if !is_x86_kernel(bytes) {
         return Err(ImageError::Other(looks_like(bytes)));
@@ -168,7 +202,7 @@ fn elf(bytes: &[u8]) -> String {
                        made of it (arch/x86/boot/bzImage)"
                 .to_owned()
         }
-        _ => "an ELF file of another architecture than x86-64".to_owned(),
+        _ => "an ELF file, and kernels are images".to_owned(),
     }
 }
 
@@ -220,6 +254,21 @@ mod tests {
         assert_eq!(release(&image).unwrap(), RELEASE);
     }
 
+    /// Check that the release of an arm64 kernel is read from its banner, and that an image without one is
+    /// refused.
+    #[test]
+    fn arm64() {
+        let mut image = vec![0; 2048];
+        image[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        assert_eq!(architecture(&image), Architecture::Arm64);
+        let why = arm64_release(&image).unwrap_err().to_string();
+        assert!(why.contains("without a version"), "{why}");
+        image.extend(
+            b"Linux version %s\0Linux version 6.12.88+deb12-cloud-arm64 (x@y) #1",
+        );
+        assert_eq!(arm64_release(&image).unwrap(), "6.12.88+deb12-cloud-arm64");
+    }
+
     /// Check that each broken or foreign header is refused for its own reason.
     #[test]
     fn refuses_other_kernels() {
@@ -250,9 +299,9 @@ mod tests {
         for (bytes, what) in [
             (vec![], "an empty file"),
             (elf(62), "give the bzImage"),
-            (elf(183), "an ELF file of another architecture"),
+            (elf(183), "an ELF file, and kernels are images"),
             (at(0, b"\x1f\x8b"), "compressed with gzip"),
-            (at(0x38, b"ARM\x64"), "a kernel for arm64"),
+            (at(0x38, b"RSC\x05"), "a kernel for RISC-V"),
             (at(0, b"MZ\0\0zimg"), "(zboot)"),
             (at(0, b"MZ"), "an EFI program"),
             (at(0x1fe, &[0x55, 0xaa]), "an unknown format"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use facts::Config;
 use serde::{Deserialize, Serialize};
 
+use crate::architecture::Architecture;
 use crate::error::Error;
 use crate::options::{self, MissingOptions};
 
@@ -14,6 +15,8 @@ use crate::options::{self, MissingOptions};
 pub struct Kernel {
     /// The name that it was found by: `running`, a path, `debian:6.1-cloud`.
     pub spec: String,
+    /// Its architecture, from its image.
+    pub architecture: Architecture,
     /// The image.
     pub image: PathBuf,
     /// Its configuration, if there is one.
@@ -62,6 +65,6 @@ impl Kernel {
     /// As [`Self::configuration`].
     pub fn missing_options(&self) -> Result<Option<MissingOptions>, Error> {
         let config = self.configuration()?;
-        Ok(config.and_then(|config| options::check(&config).err()))
+        Ok(config.and_then(|config| options::check(&config, self.architecture).err()))
     }
 }

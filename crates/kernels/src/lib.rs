@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod apt;
+mod architecture;
 mod build;
 mod build_error;
 mod build_name;
@@ -27,6 +28,7 @@ mod test_archive;
 mod test_tree;
 mod wanted;
 
+pub use architecture::Architecture;
 pub use build::Configuration;
 pub use build::difference::{ConfigDifference, OptionDifference};
 pub use build_error::BuildError;

@@ -10,6 +10,7 @@ use std::path::{self, Path, PathBuf};
 use std::thread;
 
 use crate::apt::{self, Archive};
+use crate::architecture::Architecture;
 use crate::build::Builder;
 use crate::build::Configuration;
 use crate::build::difference::ConfigDifference;
@@ -98,6 +99,21 @@ impl Kernels {
             KernelSpec::Build(build) => crate::build::check(&build),
             KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
         }
+    }
+
+    /// The architecture of the kernel of that name, as far as it is known before it is found: that of a file
+    /// that cannot be read counts as x86-64. Nothing is downloaded.
+    ///
+    /// # Errors
+    /// `Kind::Name`.
+    pub fn architecture(&self, spec: &str) -> Result<Architecture, Error> {
+        Ok(match KernelSpec::parse(spec)? {
+            KernelSpec::File(path) => Image::read(&path)
+                .map_or_else(|_| Architecture::default(), |image| image.architecture),
+            KernelSpec::Debian(debian) => debian.architecture(),
+            KernelSpec::Running if cfg!(target_arch = "aarch64") => Architecture::Arm64,
+            KernelSpec::Running | KernelSpec::Build(_) => Architecture::X86_64,
+        })
     }
 
     /// The kernel of that name, built if it is not cached. Whether guests can use it is not
@@ -301,12 +317,22 @@ impl Kernels {
 
 /// A kernel that is used in place; its path is absolute, since QEMU runs in another folder.
 fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
-    let Image { release, sha256, .. } = Image::read(path)?;
+    let Image { release, architecture, sha256, .. } = Image::read(path)?;
     let image =
         path::absolute(path).map_err(|cause| Error::Read(path.to_owned(), cause))?;
     let spec = spec.to_owned();
     let (package, package_version, build) = (None, None, None);
-    Ok(Kernel { spec, image, config, sha256, release, package, package_version, build })
+    Ok(Kernel {
+        spec,
+        architecture,
+        image,
+        config,
+        sha256,
+        release,
+        package,
+        package_version,
+        build,
+    })
 }
 
 /// The configuration beside an image that is named as in distributions.

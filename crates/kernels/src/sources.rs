@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use itertools::Itertools;
 
+use crate::architecture::Architecture;
+
 /// Debian's releases: the oldest that mirrors still have, and those to come that have a
 /// name.
 const RELEASES: &[&str] = &["bullseye", "bookworm", "trixie", "forky", "duke"];
@@ -173,14 +175,20 @@ impl Source {
     fn paragraph(&self, suites: &str) -> String {
         let mut text = format!(
             "Types: deb\nURIs: {}\nSuites: {suites}\nComponents: main\n\
-             Architectures: amd64\n{PACKAGES}",
-            self.uri
+             {}{PACKAGES}",
+            self.uri,
+            architectures(Architecture::X86_64)
         );
         for (name, value) in &self.trust {
             let _ = writeln!(text, "{name}: {value}"); // a String takes everything
         }
         text + "\n"
     }
+}
+
+/// The line of a source for packages of that architecture.
+pub(crate) fn architectures(architecture: Architecture) -> String {
+    format!("Architectures: {}\n", architecture.debian())
 }
 
 /// Where in an address a part named `debian` begins: `.../debian`, `.../debian/2025...`,

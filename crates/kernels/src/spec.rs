@@ -1,7 +1,8 @@
 //! The syntax of kernel names: `running`, a path, `debian:[SUITE/]VERSION[-FLAVOUR]`, or
 //! `build:SOURCE,BASE...` (`crate::build_name`).
 //!
-//! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
+//! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-ARCH[-unsigned]`, where ARCH is `amd64` or
+//! `arm64`; names of kernels end with `-arm64` for the latter, and with neither for the former. The
 //! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
 //! beginning of an ABI. Packages of other shapes (`linux-image-amd64`, `-dbg`) hold no
 //! kernel.
@@ -9,11 +10,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::architecture::Architecture;
 use crate::build_name::{BUILD, BuildNameError, BuildSpec};
 
 const DEBIAN: &str = "debian:";
-/// The only architecture of guests, as Debian calls it.
-const ARCHITECTURE: &str = "-amd64";
 
 /// Why a text names no kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum NameError {
     /// What follows `debian:`, and the part of it that is no flavour.
     #[error(
         "{DEBIAN}{0}: '{1}' is no flavour of Debian's kernels: leave it out, or \
-         write cloud or rt"
+         write cloud or rt, and -arm64 behind it for that architecture"
     )]
     Flavour(String, String),
     /// There is no version.
@@ -72,6 +72,7 @@ pub(crate) struct DebianSpec {
     suite: Option<String>,
     version: String,
     flavour: Flavour,
+    architecture: Architecture,
 }
 
 /// The variant of a kernel of Debian's.
@@ -110,7 +111,9 @@ impl DebianSpec {
         if let Some(suite) = suite.filter(|suite| !is_suite(suite)) {
             return Err(NameError::Suite(own(), suite.to_owned()));
         }
-        let spec = Self::split(kernel.strip_suffix(ARCHITECTURE).unwrap_or(kernel));
+        let (kernel, architecture) =
+            without_architecture(kernel).unwrap_or((kernel, Architecture::X86_64));
+        let spec = Self::split(kernel, architecture);
         if is_version(&spec.version) {
             return Ok(Self { suite: suite.map(str::to_owned), ..spec });
         }
@@ -125,32 +128,33 @@ impl DebianSpec {
     pub(crate) fn of_package(name: &str) -> Option<Self> {
         let name = name.strip_prefix("linux-image-")?;
         let name = name.strip_suffix("-unsigned").unwrap_or(name);
-        let spec = Self::split(name.strip_suffix(ARCHITECTURE)?);
+        let (name, architecture) = without_architecture(name)?;
+        let spec = Self::split(name, architecture);
         is_version(&spec.version).then_some(spec)
     }
 
     /// Version and flavour; neither is checked.
-    fn split(text: &str) -> Self {
+    fn split(text: &str, architecture: Architecture) -> Self {
         let (version, flavour) = match text.rsplit_once('-') {
             Some((version, "cloud")) => (version, Flavour::Cloud),
             Some((version, "rt")) => (version, Flavour::Rt),
             _ => (text, Flavour::Generic),
         };
-        Self { suite: None, version: version.to_owned(), flavour }
+        Self { suite: None, version: version.to_owned(), flavour, architecture }
     }
 
-    /// Whether the name matches that kernel: the flavour is the same, and the version is all of the
+    /// Whether the name matches that kernel: flavour and architecture are the same, and the version is all of the
     /// other's or its beginning, up to where a number ends.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let rest = other.version.strip_prefix(&self.version);
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-        self.flavour == other.flavour && rest.is_some_and(ends)
+        self.has_flavour_of(other) && rest.is_some_and(ends)
     }
 
     /// The shortest spec that covers this one: major and minor version, and the flavour.
     pub(crate) fn short(&self) -> Self {
         let version = major_minor(&self.version).to_owned();
-        Self { suite: None, version, flavour: self.flavour }
+        Self { suite: None, version, ..self.clone() }
     }
 
     /// Whether it has no more than a major and a minor version.
@@ -165,17 +169,34 @@ impl DebianSpec {
 
     /// What is written after `debian:` and a suite.
     pub(crate) fn name(&self) -> String {
-        format!("{}{}", self.version, self.flavour.suffix())
+        let architecture = match self.architecture {
+            Architecture::X86_64 => "",
+            Architecture::Arm64 => "-arm64",
+        };
+        format!("{}{}{architecture}", self.version, self.flavour.suffix())
     }
 
-    /// Whether the flavours are the same.
+    /// Whether the flavours are the same, and the architectures.
     pub(crate) fn has_flavour_of(&self, other: &Self) -> bool {
-        self.flavour == other.flavour
+        (self.flavour, self.architecture) == (other.flavour, other.architecture)
+    }
+
+    /// The architecture.
+    pub(crate) fn architecture(&self) -> Architecture {
+        self.architecture
     }
 
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
+}
+
+/// A name without the architecture at its end, and that one.
+fn without_architecture(name: &str) -> Option<(&str, Architecture)> {
+    Architecture::ALL.into_iter().find_map(|architecture| {
+        let rest = name.strip_suffix(architecture.debian())?.strip_suffix('-')?;
+        Some((rest, architecture))
+    })
 }
 
 impl Flavour {
@@ -247,6 +268,8 @@ mod tests {
             "debian:6.1.0-56-cloud",
             "debian:6.12.117+deb12-rt",
             "debian:trixie-backports/6.18-cloud",
+            "debian:6.12-cloud-arm64",
+            "debian:sid/7.2-arm64",
         ] {
             assert_eq!(debian(text).to_string(), text);
         }
@@ -295,6 +318,9 @@ mod tests {
         assert!(fits("debian:7.3", "7.3-rc7-amd64"));
         assert!(fits("debian:7.3", "7.3-amd64"));
         assert!(fits("debian:experimental/7.3", "7.3-amd64"));
+        assert!(fits("debian:6.12-cloud-arm64", "6.12.88+deb12-cloud-arm64"));
+        assert!(!fits("debian:6.12-cloud", "6.12.88+deb12-cloud-arm64"));
+        assert!(!fits("debian:6.12-cloud-arm64", "6.12.117+deb12-cloud-amd64"));
         assert!(!fits("debian:6.1", "6.12.117+deb12-amd64"));
         assert!(!fits("debian:6.1.0-5", "6.1.0-56-amd64"));
         assert!(!fits("debian:6.1", "6.1.0-56-cloud-amd64"));
@@ -311,6 +337,7 @@ mod tests {
             "linux-image-6.1.0-56-amd64-dbg",
             "linux-image-6.1.0-56-686-pae",
             "linux-image-6.1.0-56-fast-amd64",
+            "linux-image-6.12.88+deb12-arm64-16k",
             "linux-headers-6.1.0-56-amd64",
         ] {
             assert_eq!(DebianSpec::of_package(name), None, "{name}");

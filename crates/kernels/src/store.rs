@@ -14,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::architecture::Architecture;
 use crate::error::{CacheError, Error};
 use crate::image::{Image, checksum};
 use crate::kernel::{Build, Kernel};
@@ -34,6 +35,8 @@ pub(crate) struct KernelStore {
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     release: String,
+    #[serde(default, skip_serializing_if = "Architecture::is_usual")]
+    architecture: Architecture,
     #[serde(skip_serializing_if = "Option::is_none")]
     package: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,6 +278,7 @@ impl KernelStore {
             image: folder.join(IMAGE),
             config: Some(folder.join(CONFIG)).filter(|config| config.exists()),
             sha256: sha256.to_owned(),
+            architecture: about.architecture,
             release: about.release,
             package: about.package,
             package_version: about.package_version,
@@ -334,6 +338,7 @@ impl About {
         let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             release: image.release,
+            architecture: image.architecture,
             package: package.map(|package| package.name.clone()),
             package_version: package.map(|package| package.version.clone()),
             build: build.cloned(),
