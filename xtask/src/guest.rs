@@ -1,7 +1,7 @@
-//! Builds the two files that `noisefloor lab` needs: the agent, which is the only program of a
-//! guest, and the instruction counter, a plugin of QEMU.
+//! Builds the files that `noisefloor lab` needs: the agent, which is the only program of a guest,
+//! and the instruction counter, a plugin of QEMU; and the agent of guests of another architecture.
 //!
-//! Both are copied to `lab/` below the target directory. A guest has no shared libraries, so the
+//! They are copied to `lab/` below the target directory. A guest has no shared libraries, so the
 //! agent is linked statically, by profile `guest`. A file that did not change is not written
 //! again, so that its modification time stays.
 
@@ -19,7 +19,7 @@ use crate::program::{self, Program};
 use crate::reproducible::{self, Linking};
 use crate::workspace::Workspace;
 
-/// The architecture of guests.
+/// The architecture of guests that need no emulation of another processor, and of the counter.
 pub(crate) const ARCHITECTURE: Architecture = Architecture::X86_64;
 
 /// Builds both; returns a report.
@@ -31,11 +31,29 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     put_all(workspace, parts(workspace)?)
 }
 
+/// Builds the agent of guests of that architecture; returns a report.
+pub(crate) fn agent_of(
+    workspace: &Workspace,
+    architecture: Architecture,
+) -> Result<String, String> {
+    let name = agent_name(architecture);
+    put_all(workspace, vec![(name, agent(workspace, architecture)?)])
+}
+
+/// The agent's name in `lab/`: another architecture than the usual one is part of it.
+fn agent_name(architecture: Architecture) -> String {
+    match architecture {
+        Architecture::X86_64 => "noisefloor-agent".to_owned(),
+        Architecture::Aarch64 => format!("noisefloor-agent-{}", architecture.debian()),
+    }
+}
+
 /// Builds both; returns their names in `lab/` and their paths.
 pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
-    let (agent, counter) = at_once(|| agent(workspace), || counter(workspace));
+    let (agent, counter) =
+        at_once(|| agent(workspace, ARCHITECTURE), || counter(workspace));
     Ok(vec![
-        ("noisefloor-agent".to_owned(), agent?),
+        (agent_name(ARCHITECTURE), agent?),
         ("noisefloor-counter.so".to_owned(), counter?),
     ])
 }
@@ -95,12 +113,12 @@ pub(crate) fn put_tests(
     put_all(workspace, stripped)
 }
 
-fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut cargo = reproducible::cargo(workspace, ARCHITECTURE, Linking::Static, &[])?;
+fn agent(workspace: &Workspace, architecture: Architecture) -> Result<PathBuf, String> {
+    let mut cargo = reproducible::cargo(workspace, architecture, Linking::Static, &[])?;
     cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
     cargo.args(["--features", "static", "--profile", "guest"]);
     command::run(&mut cargo)?;
-    Ok(workspace.target.join(ARCHITECTURE.triple()).join("guest/noisefloor-agent"))
+    Ok(workspace.target.join(architecture.triple()).join("guest/noisefloor-agent"))
 }
 
 fn counter(workspace: &Workspace) -> Result<PathBuf, String> {

@@ -35,6 +35,8 @@ usage: cargo xtask COMMAND
   ci        run all checks, as `make test` does
   guest     build noisefloor-agent (static) and noisefloor-counter.so for the lab, into
             lab/ of the target directory
+            --arch ARCH   build only the agent of guests of amd64 or arm64; another architecture
+                          than this machine's needs Debian's cargo and rustc
             --tests       build the tests that also run in guests instead
   bytes     build the programs of guests in a second folder, and compare the files
   header    write the C headers of crates capi and tif
@@ -75,6 +77,12 @@ fn run(arguments: &[&str]) -> Result<(), String> {
     match arguments {
         ["ci"] => ci::run(&Workspace::read()?),
         ["guest"] => guest::run(&Workspace::read()?).map(|built| println!("{built}")),
+        ["guest", "--arch", name] => {
+            let architecture = architecture::Architecture::named(name)?;
+            let built = guest::agent_of(&Workspace::read()?, architecture)?;
+            println!("{built}");
+            Ok(())
+        }
         ["guest", "--tests"] => {
             guest::tests(&Workspace::read()?).map(|built| println!("{built}"))
         }

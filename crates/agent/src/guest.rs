@@ -4,6 +4,7 @@ pub(crate) mod background_load;
 pub(crate) mod channel;
 pub(crate) mod environment;
 pub(crate) mod mounts;
+#[cfg(not(target_arch = "aarch64"))]
 pub(crate) mod port;
 pub(crate) mod power;
 pub(crate) mod quiescence;

@@ -5,8 +5,8 @@
 //!        ──▶ task ──▶ services ──▶ channel ──▶ power
 //! ```
 //!
-//! Whether the order succeeds or not, an answer is sent and the guest powers off. Only `channel`
-//! and `port` depend on the machine: an x86-64 PC.
+//! Whether the order succeeds or not, an answer is sent and the guest powers off. Only `channel`,
+//! `port` and `power` depend on the machine: an x86-64 PC, or QEMU's `virt` of arm64.
 
 mod error;
 mod guest;

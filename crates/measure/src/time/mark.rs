@@ -1,13 +1,14 @@
 //! Marks: instructions without effect at the beginning, the repeats and the end of a measurement.
 //!
 //! The lab's counter plugin sees each instruction that a guest executes, and counts between the
-//! marks; boot, preparation and power-off are excluded. A mark is a multi-byte NOP of x86-64, `nopl
-//! disp32(%rax)` (Intel's manual, volume 2, NOP), that no compiler emits with these displacements.
-//! On hardware it costs less than a nanosecond; on other architectures it is empty. A *phase* is
-//! from begin to end: begins of several threads nest, the first begin and the last end count. Steps
-//! divide it into repeats.
+//! marks; boot, preparation and power-off are excluded. A mark is an instruction that no compiler
+//! emits: on x86-64 a multi-byte NOP, `nopl disp32(%rax)` (Intel's manual, volume 2, NOP), with these
+//! displacements; on arm64 `movz xzr, #imm16, lsl #48` (Arm's manual, C6.2, MOVZ), which writes to the
+//! zero register, with these numbers. On hardware it costs less than a nanosecond; on other
+//! architectures it is empty. A *phase* is from begin to end: begins of several threads nest, the first
+//! begin and the last end count. Steps divide it into repeats.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::arch::asm;
 
 /// The common part of all displacements: `NF`, in the upper half.
@@ -35,6 +36,15 @@ macro_rules! mark {
             asm!(
                 "nop dword ptr [rax + {displacement}]",
                 displacement = const $displacement,
+                options(nostack, preserves_flags)
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the instruction writes to no register, and accesses no memory.
+        unsafe {
+            asm!(
+                "movz xzr, #{number}, lsl #48",
+                number = const ($displacement >> 16) + ($displacement & 0xffff),
                 options(nostack, preserves_flags)
             );
         }
@@ -79,11 +89,24 @@ pub fn attend() {
     mark!(ATTEND);
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests {
     use super::*;
 
-    /// Check that a mark consists of the seven bytes that the counter expects.
+    /// The bytes of a mark, as the counter expects them.
+    #[cfg(target_arch = "x86_64")]
+    fn bytes(displacement: u32) -> Vec<u8> {
+        [&[0x0f, 0x1f, 0x80], &displacement.to_le_bytes()[..]].concat()
+    }
+
+    /// The bytes of a mark, as the counter expects them.
+    #[cfg(target_arch = "aarch64")]
+    fn bytes(displacement: u32) -> Vec<u8> {
+        let number = (displacement >> 16) + (displacement & 0xffff);
+        (0xd2e0_001f | number << 5).to_le_bytes().to_vec()
+    }
+
+    /// Check that a mark consists of the bytes that the counter expects.
     #[test]
     fn marks_are_these_bytes() {
         #[inline(never)]
@@ -100,9 +123,8 @@ mod tests {
         // by the rest of the program's code.
         let code = unsafe { code.read_unaligned() };
         for displacement in [ATTEND, BEGIN, STEP, JOIN, LEAVE, END] {
-            let mut bytes = vec![0x0f, 0x1f, 0x80];
-            bytes.extend(displacement.to_le_bytes());
-            assert!(code.windows(7).any(|window| window == bytes), "{code:x?}");
+            let bytes = bytes(displacement);
+            assert!(code.windows(bytes.len()).any(|part| part == bytes), "{code:x?}");
         }
     }
 }
