@@ -11,6 +11,10 @@ use crate::from_text::read_from_text;
 /// QEMU's oldest 64-bit model, without the instruction that returns random numbers.
 const CPU: &str = "qemu64,-rdrand";
 
+/// The CPU of arm64 guests: that of many servers, without an instruction that returns random numbers. Its
+/// counter counts nanoseconds, which are instructions in exact mode.
+const ARM64_CPU: &str = "neoverse-n1,cntfrq=1000000000";
+
 /// A guest's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
@@ -27,6 +31,13 @@ pub struct Machine {
 impl Machine {
     /// The most memory of a guest, in MiB.
     pub const MEMORY_MAX_MIB: u32 = 4096;
+
+    /// The machine of an arm64 guest with as many CPUs and as much memory: board and CPU of an experiment are
+    /// those of x86-64 guests.
+    #[must_use]
+    pub fn of_arm64(&self) -> Self {
+        Self { kind: MachineKind::Virt, cpu: ARM64_CPU.to_owned(), ..self.clone() }
+    }
 }
 
 impl Default for Machine {
@@ -52,6 +63,8 @@ pub enum MachineKind {
     Pc,
     /// QEMU's `microvm`: fewer devices, boots in half the time, and its tick is cheaper.
     Microvm,
+    /// QEMU's `virt`, the board of all arm64 guests; not part of experiments.
+    Virt,
 }
 
 impl MachineKind {
@@ -60,6 +73,7 @@ impl MachineKind {
         match self {
             Self::Pc => "pc",
             Self::Microvm => "microvm",
+            Self::Virt => "virt",
         }
     }
 }

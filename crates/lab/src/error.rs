@@ -9,7 +9,9 @@ use std::sync::Arc;
 use agent::DecodeError;
 use kernels::{CACHE_VARIABLE, CacheError};
 
-use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
+use crate::installation::{
+    AGENT, AGENT_ARM64, COUNTER, PARTS_VARIABLE, QEMU_ARM64_PACKAGE, QEMU_PACKAGE,
+};
 use crate::pack_error::PackError;
 
 /// The kind of failure.
@@ -78,6 +80,26 @@ pub enum Error {
          one, QEMU {3} does not: {QEMU_PACKAGE}, or use one CPU: --set cpus=1"
     )]
     SeveralCpus(String, u32, String, u32),
+    /// A cell, the version of a QEMU without a second serial port for arm64 guests, and the first major
+    /// version that has one.
+    #[error(
+        "{0} has an arm64 kernel, and QEMU {1} has no second serial port for its answer, QEMU {2} does: \
+         {QEMU_ARM64_PACKAGE}"
+    )]
+    OldForArm64(String, String, u32),
+    /// A cell with programs of this machine, and its kernel of another architecture.
+    #[error(
+        "{0} runs programs of this machine, which are for x86-64, and kernel {1} is for arm64: name \
+         other kernels"
+    )]
+    ForeignProgram(String, String),
+    /// The agent of arm64 guests is not in that folder, which has the other parts.
+    #[error(
+        "guests of arm64 need {AGENT_ARM64}, and it is not in {folder}: build it with Debian's cargo: \
+         cargo xtask guest --arch arm64",
+        folder = .0.display()
+    )]
+    NoArm64Agent(PathBuf),
     /// A cell, its CPUs, the version of a QEMU that does not load the counter, without which the
     /// cell has no result, and QEMU's reason.
     #[error(
@@ -156,8 +178,8 @@ pub struct NoExit {
 
 /// An error with the remedy to install QEMU.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; hint: {QEMU_PACKAGE}")]
-pub struct WithPackage(pub(crate) io::Error);
+#[error("{0}; hint: {1}")]
+pub struct WithPackage(pub(crate) io::Error, pub(crate) &'static str);
 
 impl Error {
     /// The kind of failure.
@@ -175,12 +197,15 @@ impl Error {
             | Self::NotQemu(..)
             | Self::StartQemu(..)
             | Self::SeveralCpus(..)
+            | Self::OldForArm64(..)
             | Self::NoCounter(..)
             | Self::ProbeCounter(_) => Kind::Qemu,
-            Self::NoPart(..) | Self::NoParts | Self::Read(..) | Self::Initramfs(_) => {
-                Kind::Parts
-            }
-            Self::Pack(..) => Kind::Program,
+            Self::NoPart(..)
+            | Self::NoParts
+            | Self::NoArm64Agent(_)
+            | Self::Read(..)
+            | Self::Initramfs(_) => Kind::Parts,
+            Self::Pack(..) | Self::ForeignProgram(..) => Kind::Program,
             Self::Guest(_) => Kind::Guest,
             Self::Interrupted => Kind::Interrupted,
         }

@@ -5,17 +5,21 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernels::checksum;
+use kernels::{Architecture, checksum};
 
 use crate::error::Error;
-use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, TIF, TIF_SONAME, variable};
+use crate::installation::{
+    AGENT, AGENT_ARM64, COUNTER, PARTS_VARIABLE, TIF, TIF_SONAME, variable,
+};
 use crate::packing::LIBRARIES;
 
 /// The parts of a guest other than its kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
-    /// The agent's program.
+    /// The agent's program, of x86-64 guests.
     pub(crate) agent: Vec<u8>,
+    /// That of arm64 guests, or where it is missing.
+    arm64_agent: Result<Vec<u8>, PathBuf>,
     /// The counter's file.
     pub(crate) counter: PathBuf,
     /// Its SHA-256, in hexadecimal.
@@ -35,9 +39,21 @@ impl Parts {
     fn read(place: &Path) -> io::Result<Self> {
         let place = place.canonicalize()?;
         let agent = fs::read(place.join(AGENT))?;
+        let arm64_agent = fs::read(place.join(AGENT_ARM64)).map_err(|_| place.clone());
         let counter = place.join(COUNTER);
         let counter_sha256 = checksum(&fs::read(&counter)?);
-        Ok(Self { agent, counter, counter_sha256 })
+        Ok(Self { agent, arm64_agent, counter, counter_sha256 })
+    }
+
+    /// The agent's program for guests of that architecture.
+    pub(crate) fn agent(&self, architecture: Architecture) -> Result<&[u8], Error> {
+        match architecture {
+            Architecture::X86_64 => Ok(&self.agent),
+            Architecture::Arm64 => {
+                let missing = |place: &PathBuf| Error::NoArm64Agent(place.clone());
+                self.arm64_agent.as_deref().map_err(missing)
+            }
+        }
     }
 }
 
@@ -86,7 +102,14 @@ mod tests {
         assert!(text.starts_with("NOISEFLOOR_PARTS is ") && text.contains(COUNTER));
         fs::write(place.join(COUNTER), "counter").unwrap();
         assert_eq!(named(place.clone()).unwrap(), place);
-        assert_eq!(Parts::read(&place).unwrap().agent, b"agent");
+        let parts = Parts::read(&place).unwrap();
+        assert_eq!(parts.agent(Architecture::X86_64).unwrap(), b"agent");
+        let why = parts.agent(Architecture::Arm64).unwrap_err().to_string();
+        assert!(why.contains("noisefloor-agent-arm64"), "{why}");
+        assert!(why.ends_with("cargo xtask guest --arch arm64"), "{why}");
+        fs::write(place.join(AGENT_ARM64), "other").unwrap();
+        let parts = Parts::read(&place).unwrap();
+        assert_eq!(parts.agent(Architecture::Arm64).unwrap(), b"other");
     }
 
     /// Check that the parts are found where they are installed, and that the message names them

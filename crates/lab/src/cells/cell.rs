@@ -11,12 +11,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent::{Answer, DecodeError, Order, Task, order};
-use kernels::{Kernel, checksum};
+use kernels::{Architecture, Kernel, checksum};
 use recording::{HostUse, Spec};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::cells::lab::Lab;
+use crate::cells::lab::{Emulator, Lab};
 use crate::cells::run::Run;
 use crate::error::{Error, failed};
 use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest, NO_ANSWER};
@@ -92,15 +92,17 @@ impl Ready {
         lab: &Lab,
     ) -> Result<Self, Error> {
         let Lab { parts, thread_ordering, .. } = lab;
+        let request = on_machine(request, kernel.architecture);
         let is_exact = engine == Engine::Counted;
-        let counts = is_exact && lab.uncounted().is_none();
-        let why_uncounted = lab.uncounted().filter(|_| is_exact).map(str::to_owned);
+        let uncounted = lab.emulator(kernel.architecture)?.uncounted();
+        let counts = is_exact && uncounted.is_none();
+        let why_uncounted = uncounted.filter(|_| is_exact).map(str::to_owned);
         let races = (is_exact && request.machine.cpus > 1)
             .then(|| thread_ordering.refusal())
             .flatten();
         let order = order(&request);
         let config = kernel.configuration()?;
-        let exit = exit::choose(config.as_ref(), &request)
+        let exit = exit::choose(kernel.architecture, config.as_ref(), &request)
             .map_err(|cause| Error::NoExit(kernel.spec.clone(), cause))?;
         let ready = Self {
             request,
@@ -132,7 +134,7 @@ impl Ready {
             initramfs_sha256: &self.initramfs_sha256,
             files_sha256: self.packed.as_ref().map(|packed| packed.sha256.as_str()),
             counter_sha256: self.counts.then_some(&lab.parts.counter_sha256),
-            qemu: &lab.qemu.version,
+            qemu: &self.emulator(lab)?.qemu.version,
             arguments: &arguments,
             races: self.races.is_some(),
             order: &self.order,
@@ -171,6 +173,10 @@ impl Ready {
         Self { files, ..self }
     }
 
+    fn emulator<'a>(&self, lab: &'a Lab) -> Result<&'a Emulator, Error> {
+        lab.emulator(self.kernel.architecture)
+    }
+
     /// Its name in the cache.
     pub(crate) fn key(&self) -> String {
         match self.repeat {
@@ -192,7 +198,8 @@ impl Ready {
         let deadlines = self.deadlines(run.deadline);
         let slot = self.may_race().then(|| lab.thread_ordering.take()).flatten();
         let cpu = slot.as_ref().map(|slot| slot.cpu);
-        let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
+        let qemu = &self.emulator(lab)?.qemu;
+        let guest = Guest::start(qemu, &self.arguments, folder, cpu)?;
         let ended = match guest.run(deadlines, run.stop) {
             End::Off(host) => judge(folder, self.request.machine.memory_mib, host),
             End::Overdue(why) => Ended::Lost(with_console(why, folder)),
@@ -223,7 +230,8 @@ impl Ready {
             .map_err(failed(place.path()))?;
         let arguments: Vec<String> =
             loud.arguments.iter().map(|word| line::loud(word)).collect();
-        let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
+        let qemu = &self.emulator(lab)?.qemu;
+        let guest = Guest::start(qemu, &arguments, place.path(), None)?;
         let guest = guest.until(console::HALTED);
         if guest.run(loud.deadlines(run.deadline), run.stop) == End::Stopped {
             return Ok(Ended::Stopped);
@@ -281,6 +289,14 @@ impl Ready {
     }
 }
 
+/// The request for a guest of that architecture.
+fn on_machine(request: Request, architecture: Architecture) -> Request {
+    match architecture {
+        Architecture::X86_64 => request,
+        Architecture::Arm64 => Request { machine: request.machine.of_arm64(), ..request },
+    }
+}
+
 /// The guest's first file system. It is some megabytes, so that it is built for each boot
 /// rather than stored for each cell.
 fn initrd(
@@ -292,8 +308,8 @@ fn initrd(
     let config = kernel.config.as_deref().map(read_config).transpose()?;
     let release = &kernel.release;
     let config = config.as_deref().map(|text| Config { release, text });
-    initramfs::build(&parts.agent, order, files, config.as_ref())
-        .map_err(Error::Initramfs)
+    let agent = parts.agent(kernel.architecture)?;
+    initramfs::build(agent, order, files, config.as_ref()).map_err(Error::Initramfs)
 }
 
 /// The order to the agent.

@@ -8,9 +8,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use experiments::CellPlan;
+use kernels::Architecture;
 use recording::Mode;
 
-use crate::cells::lab::{Counting, Lab};
+use crate::cells::lab::{Counting, Emulator, Lab};
 use crate::cells::run::Run;
 use crate::error::{Error, failed};
 use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest, NO_ANSWER};
@@ -20,34 +21,35 @@ use crate::guest::command_line::{self, COUNTER};
 const LOADED: &str = "noisefloor-counter: can be loaded";
 
 impl Lab {
-    /// Determines whether QEMU loads the counter, if a plan is to be counted, and refuses plans
-    /// that have no result without it.
+    /// Determines whether the QEMU of that architecture loads the counter, if a plan is to be counted, and
+    /// refuses plans that have no result without it. All are of that architecture.
     ///
     /// # Errors
     /// `Kind::Qemu` with the plan, QEMU's reason and a remedy; `Kind::Cache`; `Kind::Interrupted`.
     pub(crate) fn probe_counter(
         &self,
-        plans: &[CellPlan],
+        plans: &[&CellPlan],
+        architecture: Architecture,
         run: &Run<'_>,
     ) -> Result<(), Error> {
-        if self.counting.get().is_none() && plans.iter().any(|p| p.mode == Mode::Exact) {
-            let answer = self.load_counter(run)?;
-            let _ = self.counting.set(answer); // else another thread has set the same
+        if plans.is_empty() {
+            return Ok(());
         }
-        let Some(reason) = self.uncounted() else { return Ok(()) };
-        plans.iter().try_for_each(|plan| refuse(plan, &self.qemu.version, reason))
+        let emulator = self.emulator(architecture)?;
+        let Emulator { qemu, counting } = emulator;
+        if counting.get().is_none() && plans.iter().any(|p| p.mode == Mode::Exact) {
+            let answer = self.load_counter(emulator, run)?;
+            let _ = counting.set(answer); // else another thread has set the same
+        }
+        let Some(reason) = emulator.uncounted() else { return Ok(()) };
+        plans.iter().try_for_each(|plan| refuse(plan, &qemu.version, reason))
     }
 
-    /// Why QEMU does not load the counter; `None` if it does.
-    pub(crate) fn uncounted(&self) -> Option<&str> {
-        match self.counting.get() {
-            Some(Counting::Loaded) => None,
-            Some(Counting::Refused(reason)) => Some(reason),
-            None => Some("it was not tried"),
-        }
-    }
-
-    fn load_counter(&self, run: &Run<'_>) -> Result<Counting, Error> {
+    fn load_counter(
+        &self,
+        emulator: &Emulator,
+        run: &Run<'_>,
+    ) -> Result<Counting, Error> {
         let place = self.cache.workplace()?;
         let file = place.path().join(COUNTER);
         symlink(&self.parts.counter, &file).map_err(failed(&file))?;
@@ -55,7 +57,7 @@ impl Lab {
         let deadlines =
             Deadlines { boot: each, work: each, leave: each, missing: NO_ANSWER };
         let arguments = command_line::probe();
-        let guest = Guest::start(&self.qemu, &arguments, place.path(), None)?;
+        let guest = Guest::start(&emulator.qemu, &arguments, place.path(), None)?;
         let ended = guest.run(deadlines, run.stop);
         let said = fs::read(place.path().join(COMPLAINTS)).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -71,6 +73,17 @@ impl Lab {
                 let reason = "QEMU ended as if there were no plugin";
                 Ok(Counting::Refused(reason.to_owned()))
             }
+        }
+    }
+}
+
+impl Emulator {
+    /// Why QEMU does not load the counter; `None` if it does.
+    pub(crate) fn uncounted(&self) -> Option<&str> {
+        match self.counting.get() {
+            Some(Counting::Loaded) => None,
+            Some(Counting::Refused(reason)) => Some(reason),
+            None => Some("it was not tried"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use kernels::{Kernels, checksum};
+use kernels::{Architecture, Kernels, checksum};
 use recording::{Ending, MadeWith};
 
 use crate::cache::Cache;
@@ -17,11 +17,24 @@ use crate::parts::Parts;
 pub struct Lab {
     pub(crate) cache: Cache,
     pub(crate) kernels: Kernels,
-    pub(crate) qemu: Qemu,
-    pub(crate) counting: OnceLock<Counting>,
+    x86_64: Emulator,
+    /// It is searched for when it is needed.
+    arm64: OnceLock<Emulator>,
     pub(crate) parts: Parts,
     pub(crate) cell_cache: CellCache,
     pub(crate) thread_ordering: ThreadOrdering,
+}
+
+/// The QEMU of an architecture.
+pub(crate) struct Emulator {
+    pub(crate) qemu: Qemu,
+    pub(crate) counting: OnceLock<Counting>,
+}
+
+impl Emulator {
+    fn new(qemu: Qemu) -> Self {
+        Self { qemu, counting: OnceLock::new() }
+    }
 }
 
 /// Whether QEMU loads the counter.
@@ -42,13 +55,33 @@ impl Lab {
         let cell_cache = CellCache::new(&cache)?;
         let kernels = Kernels::new(&cache.folder);
         let thread_ordering = ThreadOrdering::find();
-        let counting = OnceLock::new();
-        Ok(Self { cache, kernels, qemu, counting, parts, cell_cache, thread_ordering })
+        let (x86_64, arm64) = (Emulator::new(qemu), OnceLock::new());
+        Ok(Self { cache, kernels, x86_64, arm64, parts, cell_cache, thread_ordering })
     }
 
-    /// The identities of the parts of cells other than their kernels.
+    /// The QEMU of guests of that architecture.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` if it is not installed, with the package.
+    pub(crate) fn emulator(
+        &self,
+        architecture: Architecture,
+    ) -> Result<&Emulator, Error> {
+        match architecture {
+            Architecture::X86_64 => Ok(&self.x86_64),
+            Architecture::Arm64 => match self.arm64.get() {
+                Some(emulator) => Ok(emulator),
+                None => {
+                    let found = Emulator::new(Qemu::find(architecture)?);
+                    Ok(self.arm64.get_or_init(|| found))
+                }
+            },
+        }
+    }
+
+    /// The identities of the parts of x86-64 cells other than their kernels.
     pub fn made_with(&self) -> MadeWith {
-        made_with(&self.qemu, &self.parts)
+        made_with(&self.x86_64.qemu, &self.parts)
     }
 
     /// The same, of the lab that `open` would give; nothing is created or run.
@@ -60,9 +93,9 @@ impl Lab {
         Ok(made_with(&qemu, &parts))
     }
 
-    /// The QEMU that runs the cells.
+    /// The QEMU that runs x86-64 cells.
     pub fn qemu(&self) -> &Qemu {
-        &self.qemu
+        &self.x86_64.qemu
     }
 
     /// The ending of a cell that was lost in a boot in `folder`.
@@ -86,7 +119,7 @@ struct Found {
 
 impl Found {
     fn new() -> Result<Self, Error> {
-        Ok(Self { parts: Parts::find()?, qemu: Qemu::find()? })
+        Ok(Self { parts: Parts::find()?, qemu: Qemu::find(Architecture::X86_64)? })
     }
 }
 

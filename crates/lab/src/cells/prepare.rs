@@ -8,7 +8,7 @@ use std::sync::Arc;
 use agent::Task;
 use experiments::CellPlan;
 use itertools::Itertools;
-use kernels::{BuildSpec, Fetch, Kernel, Kind, Wanted};
+use kernels::{Architecture, BuildSpec, Fetch, Kernel, Kind, Wanted};
 use recording::Mode;
 use units::chain;
 
@@ -77,13 +77,18 @@ impl Lab {
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Preparation, Error> {
-        plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
+        let architectures = self.refuse(plans)?;
         let Requests { requests, remarks } = self.requests(plans, run, say)?;
         let errors = requests.iter().filter_map(|one| one.as_ref().err());
         for error in errors.unique_by(|error| reason(error)) {
             say(&chain(error.as_ref()));
         }
-        self.probe_counter(plans, run)?;
+        for architecture in Architecture::ALL {
+            let of_it = |(_, own): &(&CellPlan, &Architecture)| **own == architecture;
+            let plans = plans.iter().zip(&architectures).filter(of_it);
+            let plans: Vec<&CellPlan> = plans.map(|(plan, _)| plan).collect();
+            self.probe_counter(&plans, architecture, run)?;
+        }
         let found = self.find_kernels(plans, run, say)?;
         let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
         for (plan, requested) in plans.iter().zip(requests) {
@@ -109,6 +114,22 @@ impl Lab {
             prepared.push(Prepared { plan: plan.clone(), variation: FIRST, ready });
         }
         Ok(Preparation { prepared, remarks })
+    }
+
+    /// Refuses what the QEMU of a plan cannot do, and programs of this machine in guests of another
+    /// architecture; returns the architectures of the plans.
+    fn refuse(&self, plans: &[CellPlan]) -> Result<Vec<Architecture>, Error> {
+        let of_plan = |plan: &CellPlan| {
+            let architecture = self.kernels.architecture(&plan.kernel)?;
+            if architecture != Architecture::X86_64 && plan.files.is_some() {
+                let (cell, kernel) = (plan.name.clone(), plan.kernel.clone());
+                return Err(Error::ForeignProgram(cell, kernel));
+            }
+            self.emulator(architecture)?.qemu.refuse(plan, architecture)?;
+            self.parts.agent(architecture)?;
+            Ok(architecture)
+        };
+        plans.iter().map(of_plan).collect()
     }
 
     /// Packs the programs of all plans, after the syntax of the kernels' names has been checked: a command
@@ -183,6 +204,10 @@ impl Lab {
         if plan.mode == Mode::Exact {
             return Ok(Engine::Counted);
         }
+        if kernel.architecture.machine() != std::env::consts::ARCH {
+            return Ok(Engine::Emulated);
+        }
+        let qemu = &self.emulator(kernel.architecture)?.qemu;
         let boots = |engine| {
             say("testing /dev/kvm with a boot");
             // A plain boot: one with this cell's parameters may not work at all.
@@ -192,6 +217,6 @@ impl Lab {
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)
         };
-        accelerator::prove(&self.cache, &self.qemu, boots)
+        accelerator::prove(&self.cache, qemu, boots)
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn qemu(
         match kind {
             MachineKind::Pc => "pc",
             MachineKind::Microvm => "microvm,acpi=on",
+            MachineKind::Virt => "virt,gic-version=3",
         },
     );
     match engine {
@@ -102,10 +103,15 @@ pub(crate) fn probe() -> Vec<String> {
 const QUIET: &str = " quiet ";
 /// The parameters that print all its messages, from the moment it is unpacked.
 const LOUD: &str = " ignore_loglevel earlyprintk=ttyS0,115200 ";
+/// The same for arm64: the address of its first serial port (hw/arm/virt.c in QEMU).
+const LOUD_ARM64: &str = " ignore_loglevel earlycon=pl011,0x9000000 ";
+/// The parameter for the console of arm64 guests.
+const CONSOLE_ARM64: &str = "console=ttyAMA0";
 
 /// An argument of QEMU; in the kernel's command line all messages are enabled.
 pub(crate) fn loud(argument: &str) -> String {
-    argument.replacen(QUIET, LOUD, 1)
+    let is_arm64 = argument.starts_with(CONSOLE_ARM64);
+    argument.replacen(QUIET, if is_arm64 { LOUD_ARM64 } else { LOUD }, 1)
 }
 
 /// The kernel's command line.
@@ -113,6 +119,8 @@ fn kernel(request: &Request) -> String {
     // Panic at once instead of waiting, print little, load at the addresses of the symbols, and
     // trust the only clock.
     let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
+    let own_arm64 = format!("{CONSOLE_ARM64} panic=-1 quiet nokaslr");
+    let is_arm64 = request.machine.kind == MachineKind::Virt;
     // No randomness, and no tests of ciphers for a second after boot.
     let exact = "random.trust_cpu=off norandmaps cryptomgr.notests";
     // The test counts ticks while the CPU is busy for ten of them. If a busy host delays an
@@ -121,8 +129,10 @@ fn kernel(request: &Request) -> String {
     let timed = "no_timer_check";
     let of_mode = match request.mode {
         Mode::Exact => exact,
+        Mode::Timed if is_arm64 => "",
         Mode::Timed => timed,
     };
+    let own = if is_arm64 { &own_arm64 } else { own };
     let words = [own, of_mode, &request.params];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -144,6 +154,8 @@ impl QemuArguments {
     fn exit(&mut self, exit: Exit) {
         match exit {
             Exit::Port => self.add("-debugcon", &format!("file:{ANSWER}")),
+            // The board has a second port if there is a second one of these.
+            Exit::SecondPl011 => self.add("-serial", &format!("file:{ANSWER}")),
             Exit::Serial => {
                 for (name, device) in [
                     ("port", "isa-debugcon,iobase=0xe9"),
@@ -244,6 +256,43 @@ mod tests {
           tsc=reliable
           no_timer_check
         ");
+    }
+
+    /// Check the whole command line of an exact arm64 cell, whatever board and CPU an experiment has for x86-64.
+    #[test]
+    fn arm64() {
+        let machine = Machine {
+            kind: MachineKind::Microvm,
+            cpu: "max,-rdrand".to_owned(),
+            cpus: 2,
+            memory_mib: 512,
+        };
+        let machine = machine.of_arm64();
+        let request = Request { machine, ..Request::new(Task::Symbols) };
+        let words = qemu(&request, Engine::Counted, Exit::SecondPl011, true);
+        let text = words.join(" ").replace(" -", "\n-");
+        assert_snapshot!(text, @r"
+        -machine virt,gic-version=3
+        -accel tcg
+        -icount shift=0,sleep=off
+        -rtc clock=vm,base=2020-01-01
+        -seed 1
+        -cpu neoverse-n1,cntfrq=1000000000
+        -smp 2
+        -m 512
+        -display none
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -serial file:console
+        -serial file:answer
+        -plugin ./counter.so,symbols=symbols,output=counts.json
+        -kernel kernel
+        -initrd initrd
+        -append console=ttyAMA0 panic=-1 quiet nokaslr random.trust_cpu=off norandmaps cryptomgr.notests
+        ");
+        let line = loud(words.last().unwrap());
+        assert!(line.contains(" ignore_loglevel earlycon=pl011,0x9000000 "), "{line}");
     }
 
     /// Check that only the kernel's command line changes for a kernel with all messages.

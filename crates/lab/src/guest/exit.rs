@@ -1,4 +1,4 @@
-//! The channel of a guest's answer: I/O port 0xe9 (`isa-debugcon`), or, if its kernel denies
+//! The channel of a guest's answer. Of arm64 guests it is the second serial port. Of x86-64 guests it is I/O port 0xe9 (`isa-debugcon`), or, if its kernel denies
 //! programs the use of I/O ports, through a second serial port.
 //!
 //! A kernel denies it that is locked down (`kernel_lockdown(7)`: `lockdown=`, a setting, or
@@ -8,6 +8,7 @@
 //! lockdown is known; the agent then reports why it cannot answer.
 
 use facts::{CommandLine, Config};
+use kernels::Architecture;
 
 use crate::error::NoExit;
 use crate::guest::request::Request;
@@ -31,13 +32,22 @@ pub(crate) enum Exit {
     Port,
     /// The I/O port, or the second serial port.
     Serial,
+    /// The second serial port of arm64's board.
+    SecondPl011,
 }
 
 /// The channel for that request and kernel configuration.
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, NoExit> {
+pub(crate) fn choose(
+    architecture: Architecture,
+    config: Option<&Config>,
+    request: &Request,
+) -> Result<Exit, NoExit> {
+    if architecture == Architecture::Arm64 {
+        return Ok(Exit::SecondPl011);
+    }
     let Some(closed) = closed(config, request) else { return Ok(Exit::Port) };
     let ports = config.map(|config| config.value(SERIAL_PORTS).unwrap_or("0"));
     match ports.map(|ports| ports.parse::<u32>().unwrap_or(0)) {
@@ -86,6 +96,21 @@ mod tests {
 
     fn request(params: &str) -> Request {
         Request { params: params.to_owned(), ..Request::new(Task::Symbols) }
+    }
+
+    fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, NoExit> {
+        super::choose(Architecture::X86_64, config, request)
+    }
+
+    /// Check that arm64 guests have the same channel, whatever their kernel.
+    #[test]
+    fn arm64() {
+        let locked = request("lockdown=integrity");
+        let config = config("CONFIG_SECURITY_LOCKDOWN_LSM=y\n");
+        for config in [None, Some(&config)] {
+            let exit = super::choose(Architecture::Arm64, config, &locked);
+            assert_eq!(exit, Ok(Exit::SecondPl011));
+        }
     }
 
     const USUAL: &str = "CONFIG_X86_IOPL_IOPERM=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\n\
