@@ -9,9 +9,14 @@ use recording::{
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
-/// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
-const TIMER_ENTRIES: [&str; 2] =
-    ["asm_sysvec_apic_timer_interrupt", "apic_timer_interrupt"];
+/// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before. On arm64, where all
+/// interrupts have one entry, the handlers that the counter names it after.
+const TIMER_ENTRIES: [&str; 4] = [
+    "asm_sysvec_apic_timer_interrupt",
+    "apic_timer_interrupt",
+    "arch_timer_handler_virt",
+    "arch_timer_handler_phys",
+];
 
 /// Whether this is the kernel's name of the timer interrupt's entry.
 pub(crate) fn is_timer_entry(entry: &str) -> bool {

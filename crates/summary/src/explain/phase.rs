@@ -1,7 +1,9 @@
 //! All instructions of a phase, by the entry into the kernel or the kernel thread, and by function.
 //!
 //! The entry is derived from the names of a stack's outermost functions: the kernel's entries
-//! (arch/x86/entry), and the first functions of its threads.
+//! (arch/x86/entry), and the first functions of its threads. On arm64 the entries are the vectors that the
+//! counter names, and the functions below tell system calls from exceptions
+//! (arch/arm64/kernel/entry-common.c).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +19,17 @@ pub const PROGRAM: &str = "[program]";
 /// The prefix of the kernel's entries for system calls.
 const SYSTEM_CALL: &str = "entry_SYSCALL";
 /// The prefixes of the kernel's functions of system calls.
-const CALLS: [&str; 4] = ["__x64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
+const CALLS: [&str; 5] =
+    ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
+/// The prefix and the ends of the counter's names of arm64's vectors.
+const VECTOR: &str = "vector_";
+const VECTOR_INTERRUPTS: [&str; 2] = ["_irq", "_fiq"];
+/// The function of arm64 kernels for all system calls.
+const ARM64_CALL: &str = "el0_svc";
+/// The prefix and the end of the functions before the one that tells what an exception is: `el0t_64_sync`,
+/// `el0t_64_sync_handler`.
+const ARM64_LEVEL: &str = "el";
+const ARM64_COMMON: [&str; 2] = ["_sync", "_sync_handler"];
 /// The function that calls a kernel thread's own function.
 const KERNEL_THREAD: &str = "kthread";
 /// The first functions of a task: a kernel thread continues in `KERNEL_THREAD`, a process in user
@@ -199,6 +211,9 @@ pub(crate) fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     if outermost.starts_with(SYSTEM_CALL) {
         return (EntryKind::SystemCall, system_call(frames).unwrap_or(outermost));
     }
+    if outermost.starts_with(VECTOR) {
+        return of_vector(frames, outermost);
+    }
     if outermost.starts_with("asm_exc_") {
         return (EntryKind::Exception, outermost);
     }
@@ -213,6 +228,19 @@ pub(crate) fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
         }
         None => (EntryKind::Thread, outermost),
     }
+}
+
+/// What executed the instructions of an arm64 stack that begins with that vector.
+fn of_vector<'a>(frames: &[&'a str], vector: &'a str) -> (EntryKind, &'a str) {
+    if VECTOR_INTERRUPTS.iter().any(|end| vector.ends_with(end)) {
+        return (EntryKind::Interrupt, vector);
+    }
+    if frames.contains(&ARM64_CALL) {
+        return (EntryKind::SystemCall, system_call(frames).unwrap_or(ARM64_CALL));
+    }
+    let is_common = |name: &str| ARM64_COMMON.iter().any(|end| name.ends_with(end));
+    let tells = |name: &&&'a str| name.starts_with(ARM64_LEVEL) && !is_common(name);
+    (EntryKind::Exception, frames.iter().find(tells).unwrap_or(&vector))
 }
 
 /// The name of a system call, without the kernel's prefix.
@@ -243,6 +271,28 @@ mod tests {
             ("[program]", (Program, "[program]")),
             ("entry_SYSCALL_64;do_syscall_64;__x64_sys_pipe2;f", (SystemCall, "pipe2")),
             ("entry_SYSCALL_64;do_syscall_64", (SystemCall, "entry_SYSCALL_64")),
+            (
+                "vector_el0t_64_sync;el0t_64_sync;el0t_64_sync_handler;el0_svc;do_el0_svc;\
+                 invoke_syscall;__arm64_sys_pipe2;f",
+                (SystemCall, "pipe2"),
+            ),
+            (
+                "vector_el0t_64_sync;el0t_64_sync;el0t_64_sync_handler;el0_svc",
+                (SystemCall, "el0_svc"),
+            ),
+            (
+                "vector_el0t_64_sync;el0t_64_sync;el0t_64_sync_handler;el0_da;f",
+                (Exception, "el0_da"),
+            ),
+            ("vector_el0t_64_sync;el0t_64_sync", (Exception, "vector_el0t_64_sync")),
+            (
+                "vector_el1h_64_irq;el1h_64_irq;el1_interrupt",
+                (Interrupt, "vector_el1h_64_irq"),
+            ),
+            (
+                "vector_el1h_64_irq;el1h_64_irq;arch_timer_handler_virt;tick_nohz_handler",
+                (Tick, "tick"),
+            ),
             ("asm_exc_page_fault;f", (Exception, "asm_exc_page_fault")),
             ("asm_sysvec_reschedule_ipi", (Interrupt, "asm_sysvec_reschedule_ipi")),
             ("irq_entries_start;f", (Interrupt, "irq_entries_start")),
