@@ -100,7 +100,7 @@ pub(crate) fn kind(kind: EntryKind) -> &'static str {
 
 /// The name of an entry without common prefixes; programs, the tick and idle have no name.
 pub(crate) fn entry_name(name: &str) -> &str {
-    let prefixes = ["asm_sysvec_", "asm_exc_"];
+    let prefixes = ["asm_sysvec_", "asm_exc_", "vector_"];
     let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
     if [PROGRAM, "tick", "do_idle"].contains(&name) { "" } else { rest.unwrap_or(name) }
 }
