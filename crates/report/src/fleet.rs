@@ -40,7 +40,7 @@ fn verdict(fleet: &FleetSummary) -> Text {
     let median = number::in_unit(fleet.median, fleet.unit);
     let nodes = number::counted(fleet.nodes as u64, "node");
     let of = text!(
-        "{} of {}, {} in {}",
+        "{} of {}, {} of {}",
         metric,
         Text::name(&fleet.measurement),
         number::counted(fleet.recordings as u64, "recording"),
