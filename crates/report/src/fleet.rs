@@ -119,3 +119,6 @@ fn method(fleet: &FleetSummary) -> Text {
         fleet.tested
     )
 }
+
+#[cfg(test)]
+mod tests;
