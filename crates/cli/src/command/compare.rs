@@ -67,6 +67,7 @@ fn run_sets(
         refuse_unlike(comparison, &args.subjects[0], name, sets)?;
     }
     check_conditions(&args.fail_if, &comparisons)?;
+    args.gate.refuse_undirected(&comparisons)?;
     let names = &args.subjects;
     let compared =
         ComparedSets { names, sets, comparisons: &comparisons, smallest: args.smallest };

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use report::{ComparedSets, github_annotations, markdown_text, verdicts_document};
-use summary::Judged;
+use stats::Better;
+use summary::{Comparison, Judged};
 use units::Ppm;
 
 use crate::args::{Output, percent};
@@ -56,6 +57,23 @@ impl GateOptions {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Refuses sets of which no metric could be worse: the gate would always be open.
+    pub(crate) fn refuse_undirected(
+        &self,
+        comparisons: &[Comparison],
+    ) -> Result<(), Failure> {
+        let mut metrics = comparisons.iter().flat_map(|one| &one.metrics);
+        if self.fail_if_worse.is_none()
+            || metrics.any(|one| one.better != Better::Neither)
+        {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "--fail-if-worse: it is unknown which values of these metrics are better; hint: values with \
+             a unit of time, or --fail-if 'METRIC>+5%'",
+        ))
     }
 
     /// Prints the report with `show`, and writes what was requested besides.
