@@ -34,7 +34,8 @@ fn reports() {
         let output = run(&["report", name]);
         let report = text(&output.stdout);
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
-        assert!(report.starts_with("Measured by "), "{report}");
+        let begins = ["Measured by ", "Benchmarks of "];
+        assert!(begins.iter().any(|begin| report.starts_with(begin)), "{report}");
         assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
         let whole = run(&["report", name, "--json", "--series"]);
         let copy = path(place.path(), "copy.json");
