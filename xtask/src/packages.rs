@@ -107,12 +107,15 @@ impl Built {
         cargo.args(["--profile", "dist", "--package", "capi", "--package", "tif"]);
         command::run(&mut cargo)?;
         let here = Architecture::of_this_machine()?;
-        let lab = workspace.target.join("lab");
-        if architecture == guest::ARCHITECTURE && !architecture.is_foreign() {
+        // The lab's folder may have the parts of this machine's guests, which are no part of a package
+        // for another architecture.
+        let lab = if architecture == guest::ARCHITECTURE && !architecture.is_foreign() {
             guest::run(workspace)?;
+            workspace.target.join("lab")
         } else {
             build_tool(workspace, here)?;
-        }
+            PathBuf::new()
+        };
         let generator = dist(workspace, here).join("noisefloor");
         Ok(Self { program: folder.join("noisefloor"), generator, libraries: folder, lab })
     }

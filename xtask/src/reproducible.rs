@@ -23,7 +23,8 @@ pub(crate) enum Linking {
 
 /// The folder of another architecture's libraries, below the target directory; `scripts/setup` fills it.
 const SYSROOT: &str = "sysroot";
-/// Without symbols. A profile with settings for single packages loses `strip` (cargo 1.95).
+/// Without symbols. As a flag, because a profile with settings for single packages loses `strip` (cargo
+/// 1.95).
 pub(crate) const STRIPPED: &str = "-Cstrip=symbols";
 /// Neither a dynamic loader nor relocations are needed.
 const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
