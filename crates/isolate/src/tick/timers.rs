@@ -11,7 +11,11 @@
 //! deadline task exists nor another thread has run or waits: the server's timer expires, often on
 //! the CPU that ran `sched_tick_remote`, and the server is then on the run queue until the next tick.
 //!
-//! Unknown: the code that armed a timer; interrupts in which no timer expired have no cause.
+//! The clock event device may fire slightly before the time of its timer, since the kernel measures
+//! its frequency: no timer expires then, and the device is set again for the rest of the time. Such an
+//! interrupt is followed by that of the timer, with no other event between them.
+//!
+//! Unknown: the code that armed a timer; other interrupts in which no timer expired have no cause.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -34,7 +38,8 @@ const FAIR_SERVER: (u32, u32) = (6, 12);
 /// Timer interrupts in which the same timers expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerInterrupts {
-    /// The timers, in the order in which they expired.
+    /// The timers, in the order in which they expired; none: the interrupts came before their timers,
+    /// which expired in the next ones.
     pub timers: Vec<ExpiredTimer>,
     /// The number of interrupts.
     pub times: u64,
@@ -108,6 +113,10 @@ pub(crate) struct Interrupts<'a> {
     /// Whether it is certainly one of the timer: on architectures where that is a device, if a
     /// timer expired in it.
     is_of_timer: bool,
+    /// Whether nothing else was recorded since that interrupt began.
+    is_alone: bool,
+    /// The number of interrupts without a timer, each alone, directly before the last one.
+    early: u64,
     /// The indexes of the timers whose functions run: in softirqs, and in the interrupt.
     running: [Option<usize>; 2],
     /// `None` while the tick is stopped.
@@ -122,6 +131,8 @@ impl<'a> Interrupts<'a> {
             last: None,
             is_inside: false,
             is_of_timer: false,
+            is_alone: false,
+            early: 0,
             running: [None; 2],
             restart: None,
         }
@@ -129,6 +140,10 @@ impl<'a> Interrupts<'a> {
 
     /// Adds the next record.
     pub(crate) fn add(&mut self, record: &Record<Event>) {
+        self.is_alone &= matches!(
+            record.kind,
+            Event::Attempt | Event::Interrupt | Event::InterruptEnd
+        );
         match record.kind {
             Event::Attempt => self.attempt(failed_attempt(record)),
             Event::Interrupt => self.begin(),
@@ -170,15 +185,26 @@ impl<'a> Interrupts<'a> {
         self.end();
         self.last = Some(Vec::new());
         (self.is_inside, self.is_of_timer) = (true, cfg!(target_arch = "x86_64"));
+        self.is_alone = true;
         self.running = [None, None];
     }
 
-    /// Counts the last interrupt, if timers expired in it.
+    /// Counts the last interrupt if timers expired in it, and those that came before these timers.
     fn end(&mut self) {
-        let timers = self.last.take().filter(|timers| !timers.is_empty());
-        if let Some(timers) = timers.filter(|_| self.is_of_timer) {
-            *self.by_timers.entry(timers).or_default() += 1;
+        let Some(timers) = self.last.take().filter(|_| self.is_of_timer) else { return };
+        if timers.is_empty() {
+            self.early = if self.is_alone { self.early + 1 } else { 0 };
+            return;
         }
+        self.count(timers, 1);
+        let early = std::mem::take(&mut self.early);
+        if early > 0 {
+            self.count(Vec::new(), early);
+        }
+    }
+
+    fn count(&mut self, timers: Vec<Timer>, times: u64) {
+        *self.by_timers.entry(timers).or_default() += times;
     }
 
     fn expire(&mut self, is_of_wheel: bool, function: u64) {
@@ -208,7 +234,7 @@ impl<'a> Interrupts<'a> {
         }
     }
 
-    /// The interrupts in which timers expired, by the names of these, the most frequent first. With
+    /// The interrupts of timers, by the names of these, the most frequent first. With
     /// `is_shared`, another thread waits for the CPU.
     pub(crate) fn by_timers(
         mut self,
@@ -367,7 +393,7 @@ mod tests {
     }
 
     /// Check that interrupts are counted by all timers that expire in them, with the thread that
-    /// a timer is for, and that those without a timer are not among them.
+    /// a timer is for, and that those without a timer are not among them if other events follow.
     #[test]
     fn by_timers() {
         let wakeup = hrtimer(3, &[thread(Event::Wakeup, 40)]);
@@ -377,6 +403,7 @@ mod tests {
             hrtimer(3, &[]),
             interrupt(std::slice::from_ref(&tick)),
             interrupt(&[]),
+            vec![event(Event::Switch, 0)],
             interrupt(&[wakeup.clone(), signal]),
             vec![thread(Event::Wakeup, 50)],
             interrupt(&[tick]),
@@ -389,6 +416,29 @@ mod tests {
             format!("1 × hrtimer_wakeup {}, posix_timer_fn {}", cyclic(40), cyclic(41)),
         ];
         assert_eq!(found(&records.concat()), expected);
+    }
+
+    /// Check that interrupts without a timer belong to the timer of the next one if nothing is recorded
+    /// between them, and that the last one, which none follows, does not.
+    #[test]
+    fn too_early() {
+        if !cfg!(target_arch = "x86_64") {
+            return println!("skipped: too_early: timer interrupts have no tracepoint");
+        }
+        let tick = || interrupt(&[hrtimer(1, &[])]);
+        let records = [
+            interrupt(&[]),
+            interrupt(&[]),
+            tick(),
+            interrupt(&[]),
+            vec![event(Event::Run, 1)],
+            tick(),
+            interrupt(&[]),
+            vec![attempt(1, 0)],
+            tick(),
+            interrupt(&[]),
+        ];
+        assert_eq!(found(&records.concat()), ["3 × ", "3 × tick_nohz_handler"]);
     }
 
     /// Check that a timer of the timer wheel belongs to the interrupt before its softirq, with the

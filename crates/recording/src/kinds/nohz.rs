@@ -124,7 +124,7 @@ pub struct RemainingTimers {
     pub span_ns: Nanos,
     /// The number of timer interrupts in that time, according to `/proc/interrupts`.
     pub count: u64,
-    /// Those in which timers expired, the most frequent first.
+    /// Those of timers, the most frequent first.
     pub interrupts: Vec<TimerInterrupts>,
     /// The number of lost records of the trace.
     pub lost: u64,
@@ -133,7 +133,8 @@ pub struct RemainingTimers {
 /// Timer interrupts in which the same timers expired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerInterrupts {
-    /// The timers, in the order in which they expired.
+    /// The timers, in the order in which they expired; none: the interrupts came before their timers,
+    /// which expired in the next ones.
     pub timers: Vec<ExpiredTimer>,
     /// The number of interrupts.
     pub times: u64,

@@ -252,6 +252,7 @@ mod tests {
         let restarted =
             timer(hrtimer, "tick_nohz_handler", Some(TimerReason::FairServer));
         let interrupts = [
+            (Vec::new(), 5),
             (vec![restarted], 4),
             (vec![server], 1),
             (vec![wakeup.clone()], 2),
@@ -263,7 +264,7 @@ mod tests {
         let (span_ns, interrupts) = (Nanos::from_secs(5), interrupts.to_vec());
         let mut series = series(&[(true, 512)]);
         series.remaining =
-            Some(RemainingTimers { span_ns, count: 10, interrupts, lost: 0 });
+            Some(RemainingTimers { span_ns, count: 15, interrupts, lost: 0 });
         assert_snapshot!(test_text(false, &series));
     }
 

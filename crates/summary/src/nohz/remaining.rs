@@ -17,7 +17,7 @@ pub struct RemainingSummary {
     pub rate_hz: Option<PerSecond>,
     /// The timers that expired, the most frequent first.
     pub causes: Vec<RemainingCause>,
-    /// The interrupts in which no timer expired.
+    /// The other interrupts, in which no timer expired.
     pub unexplained: u64,
     /// That per second.
     pub unexplained_hz: Option<PerSecond>,
@@ -28,7 +28,8 @@ pub struct RemainingSummary {
 /// Timer interrupts in which the same timers expired.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RemainingCause {
-    /// The timers, in the order in which they expired.
+    /// The timers, in the order in which they expired; none: the interrupts came before their timers,
+    /// which expired in the next ones.
     pub timers: Vec<ExpiredTimer>,
     /// The number of interrupts.
     pub count: u64,

@@ -66,13 +66,17 @@ fn meaning(remaining: &RemainingSummary) -> List {
 
 /// The timers of a cause.
 pub(crate) fn names(cause: &RemainingCause) -> Text {
+    if cause.timers.is_empty() {
+        return "none: early, its timer expired in the next one".into();
+    }
     let names: Vec<String> = cause.timers.iter().map(name).collect();
     Text::name(names.join(", "))
 }
 
 /// The most frequent cause in a table's cell: without a tick that only serves another timer.
 pub(crate) fn first(remaining: &RemainingSummary) -> Option<Text> {
-    let timers = &remaining.causes.first()?.timers;
+    let timers = remaining.causes.iter().map(|cause| &cause.timers);
+    let timers = timers.into_iter().find(|timers| !timers.is_empty())?;
     let timer = timers
         .iter()
         .find(|timer| !timer.is_tick() || timer.reason.is_some())
