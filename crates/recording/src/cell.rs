@@ -93,6 +93,18 @@ pub struct MadeWith {
     pub counter_sha256: String,
     /// The version of QEMU: `10.0.2 (Debian 1:10.0.2+ds-2)`.
     pub qemu: String,
+    /// Those of cells with arm64 kernels; `None` if there are no such cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arm64: Option<MadeWithArm64>,
+}
+
+/// What differs from [`MadeWith`] in guests of arm64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MadeWithArm64 {
+    /// The SHA-256 of the agent of arm64 guests, in hexadecimal.
+    pub agent_sha256: String,
+    /// The version of `qemu-system-aarch64`.
+    pub qemu: String,
 }
 
 /// The meaning of guest time.

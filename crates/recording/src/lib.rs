@@ -30,8 +30,8 @@ pub use blame::{
     Thread, ThreadOwner, source_name,
 };
 pub use cell::{
-    Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,
-    Variation,
+    Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, MadeWithArm64,
+    Mode, Variation,
 };
 pub use counts::{
     Counts, CpuCounts, GroupCounts, Interruption, Level, PhaseCounts, Values,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use kernels::{Architecture, Kernels, checksum};
-use recording::{Ending, MadeWith};
+use recording::{Ending, MadeWith, MadeWithArm64};
 
 use crate::cache::Cache;
 use crate::cells::cache::CellCache;
@@ -79,9 +79,17 @@ impl Lab {
         }
     }
 
-    /// The identities of the parts of x86-64 cells other than their kernels.
+    /// The identities of the parts of cells other than their kernels; those of arm64 cells if such have
+    /// been run.
     pub fn made_with(&self) -> MadeWith {
-        made_with(&self.x86_64.qemu, &self.parts)
+        let arm64 = self.arm64.get().and_then(|emulator| self.made_with_arm64(emulator));
+        MadeWith { arm64, ..made_with(&self.x86_64.qemu, &self.parts) }
+    }
+
+    fn made_with_arm64(&self, emulator: &Emulator) -> Option<MadeWithArm64> {
+        let agent = self.parts.agent(Architecture::Arm64).ok()?;
+        let qemu = emulator.qemu.version.clone();
+        Some(MadeWithArm64 { agent_sha256: checksum(agent), qemu })
     }
 
     /// The same, of the lab that `open` would give; nothing is created or run.
@@ -128,5 +136,6 @@ fn made_with(qemu: &Qemu, parts: &Parts) -> MadeWith {
         agent_sha256: checksum(&parts.agent),
         counter_sha256: parts.counter_sha256.clone(),
         qemu: qemu.version.clone(),
+        arm64: None,
     }
 }
