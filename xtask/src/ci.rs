@@ -118,7 +118,7 @@ fn build(workspace: &Workspace, built: &mut Built) -> Ending {
         Err(why) => return Ending::Failed(why),
     }
     let skipped = "skipped: clippy is not installed".to_owned();
-    match guest::put_tests(workspace, &built.programs).and(parts) {
+    match guest::put_tests(workspace, guest::ARCHITECTURE, &built.programs).and(parts) {
         Err(why) => Ending::Failed(why),
         Ok(_) if !compiler::has_clippy() => Ending::Skipped(skipped),
         Ok(text) => Ending::Passed(text),

@@ -36,15 +36,17 @@ pub(crate) fn agent_of(
     workspace: &Workspace,
     architecture: Architecture,
 ) -> Result<String, String> {
-    let name = agent_name(architecture);
+    let name = named("agent", architecture);
     put_all(workspace, vec![(name, agent(workspace, architecture)?)])
 }
 
-/// The agent's name in `lab/`: another architecture than the usual one is part of it.
-fn agent_name(architecture: Architecture) -> String {
+/// The name of a program in `lab/`: another architecture than the usual one is part of it.
+fn named(program: &str, architecture: Architecture) -> String {
     match architecture {
-        Architecture::X86_64 => "noisefloor-agent".to_owned(),
-        Architecture::Aarch64 => format!("noisefloor-agent-{}", architecture.debian()),
+        Architecture::X86_64 => format!("noisefloor-{program}"),
+        Architecture::Aarch64 => {
+            format!("noisefloor-{program}-{}", architecture.debian())
+        }
     }
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, Str
     let (agent, counter) =
         at_once(|| agent(workspace, ARCHITECTURE), || counter(workspace));
     Ok(vec![
-        (agent_name(ARCHITECTURE), agent?),
+        (named("agent", ARCHITECTURE), agent?),
         ("noisefloor-counter.so".to_owned(), counter?),
     ])
 }
@@ -87,13 +89,26 @@ const TOOL: &str = "noisefloor";
 
 /// Builds the tests that also run in guests, and the program that they call; returns a report.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
-    put_tests(workspace, &program::build(&mut program::all_tests(workspace))?)
+    let programs = program::build(&mut program::all_tests(workspace))?;
+    put_tests(workspace, ARCHITECTURE, &programs)
+}
+
+/// The same for guests of that architecture, whose libraries this machine may not have: all is static.
+pub(crate) fn tests_of(
+    workspace: &Workspace,
+    architecture: Architecture,
+) -> Result<String, String> {
+    let mut cargo = reproducible::cargo(workspace, architecture, Linking::Static, &[])?;
+    cargo.args(["--package", "blame", "--package", "cli", "--features", "cli/static"]);
+    cargo.args(["--bin", TOOL]).args(TESTS.map(|test| format!("--test={test}")));
+    put_tests(workspace, architecture, &program::build(&mut cargo)?)
 }
 
 /// Copies the tests that also run in guests, and the program that they call, without symbols: a
 /// guest unpacks every byte under emulation.
 pub(crate) fn put_tests(
     workspace: &Workspace,
+    architecture: Architecture,
     programs: &[Program],
 ) -> Result<String, String> {
     let is_wanted = |program: &&Program| match program.is_test {
@@ -103,11 +118,12 @@ pub(crate) fn put_tests(
     let small = workspace.target.join("lab/small");
     let mut stripped = Vec::new();
     for program in programs.iter().filter(is_wanted) {
-        let name = format!("noisefloor-{}", program.name.replace(TOOL, "tool"));
+        let name = named(&program.name.replace(TOOL, "tool"), architecture);
         let file = small.join(&name);
         fs::create_dir_all(&small)
             .map_err(|error| format!("{}: {error}", small.display()))?;
-        command::run(Command::new("strip").arg("-o").arg(&file).arg(&program.file))?;
+        let mut strip = Command::new(architecture.tool("strip"));
+        command::run(strip.arg("-o").arg(&file).arg(&program.file))?;
         stripped.push((name, file));
     }
     put_all(workspace, stripped)

@@ -37,7 +37,8 @@ usage: cargo xtask COMMAND
             lab/ of the target directory
             --arch ARCH   build only the agent of guests of amd64 or arm64; another architecture
                           than this machine's needs Debian's cargo and rustc
-            --tests       build the tests that also run in guests instead
+            --tests       build the tests that also run in guests instead; can be followed by
+                          --arch ARCH
   bytes     build the programs of guests in a second folder, and compare the files
   header    write the C headers of crates capi and tif
             --check       fail if they are out of date, and write nothing
@@ -80,6 +81,12 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         ["guest", "--arch", name] => {
             let architecture = architecture::Architecture::named(name)?;
             let built = guest::agent_of(&Workspace::read()?, architecture)?;
+            println!("{built}");
+            Ok(())
+        }
+        ["guest", "--tests", "--arch", name] => {
+            let architecture = architecture::Architecture::named(name)?;
+            let built = guest::tests_of(&Workspace::read()?, architecture)?;
             println!("{built}");
             Ok(())
         }

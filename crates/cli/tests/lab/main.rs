@@ -1,6 +1,7 @@
 //! The lab on the machine that runs the tests: real kernels in real guests.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod arm64;
 mod beside;
 mod builds;
 mod c_programs;
