@@ -340,13 +340,17 @@ Examples:
     ///
     /// Each run is a process of its own. The report has the spread of each metric. With --step,
     /// runs with the current settings and with each variant alternate, so that a drift of the
-    /// machine does not look like an effect of a setting. Ctrl-C ends the runs; those that have
-    /// ended are reported.
+    /// machine does not look like an effect of a setting. With --duet, two programs run at once, so that
+    /// noise of the machine hits both. Ctrl-C ends the runs; those that have ended are reported.
+    #[command(override_usage = "\
+noisefloor repeat [OPTIONS] <MEASUREMENT>...
+       noisefloor repeat [OPTIONS] --duet <CMD_A> <CMD_B>")]
     #[command(after_help = "\
 Examples:
   noisefloor repeat -o before noise -c 1 -d 10
   sudo noisefloor repeat -n 20 -o sets --step preempt=full -- latency -d 5
-  sudo noisefloor repeat --warmup 3 -- run ./bench --size 8")]
+  sudo noisefloor repeat --warmup 3 -- run ./bench --size 8
+  noisefloor repeat -n 40 --duet './old --size 8' './new --size 8'")]
     Repeat(RepeatArgs),
     /// Effect of a setting on this machine: changed, measured in turn with the current one, restored.
     ///

@@ -64,6 +64,20 @@ impl Forwarding {
         Ok(())
     }
 
+    /// Waits for the next signal, until `others` is readable, or until the deadline, and forwards the signal to all
+    /// of these children.
+    pub(crate) fn forward_next_to_all(
+        &mut self,
+        children: &[&Child],
+        others: BorrowedFd<'_>,
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
+        if let Some(signal) = self.next_or(Some(others), deadline)? {
+            children.iter().for_each(|child| send(child, signal));
+        }
+        Ok(())
+    }
+
     /// Waits for that long, or until a signal arrives.
     pub(crate) fn pause(&mut self, time: Duration) -> io::Result<()> {
         let end = Instant::now().checked_add(time);

@@ -30,7 +30,7 @@ use crate::proving::guests::{Case, GuestChange, Guests};
 use crate::proving::settings::{Candidate, Trials};
 use crate::repeating::child::{Finished, Runner};
 use crate::repeating::measurement::Measurement;
-use crate::repeating::{Plan, Rounds, Variant};
+use crate::repeating::{Plan, Rounds, Schedule, Variant};
 
 /// Smaller differences are of no interest, as for `try`.
 const SMALLEST: Ppm = Ppm::new(100_000.0);
@@ -333,9 +333,7 @@ fn plan(
     rounds: u32,
     output: Output,
 ) -> Plan {
-    Plan {
-        measurement,
-        variants,
+    let schedule = Schedule {
         rounds: Rounds { min: rounds, time: Nanos::ZERO },
         warmup: 0,
         prepare: None,
@@ -345,7 +343,8 @@ fn plan(
         shows_output: false,
         ignores_failures: false,
         quiet: output.quiet,
-    }
+    };
+    Plan { measurement, variants, schedule }
 }
 
 /// A duration as an option.

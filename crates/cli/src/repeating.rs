@@ -7,12 +7,14 @@
 //! messages      what it prints
 //! folder        the files of a set of runs
 //! options       the options of `repeat` and `try`
+//! duet          two programs in pairs
 //! ```
 //!
 //! The order of the variants is balanced and random ([`stats::balanced_order`]). Settings are changed
 //! through the journal before each run, and restored after it.
 
 pub(crate) mod child;
+pub(crate) mod duet;
 pub(crate) mod folder;
 pub(crate) mod measurement;
 pub(crate) mod messages;
@@ -45,6 +47,12 @@ pub(crate) struct Plan {
     pub(crate) measurement: Measurement,
     /// At least one.
     pub(crate) variants: Vec<Variant>,
+    pub(crate) schedule: Schedule,
+}
+
+/// How often something is run, and under which conditions.
+#[derive(Debug)]
+pub(crate) struct Schedule {
     pub(crate) rounds: Rounds,
     /// The number of runs of each variant before the first that is recorded.
     pub(crate) warmup: u32,
@@ -178,23 +186,45 @@ pub(crate) fn repeat_with(
     let next = repetition.all_rounds();
     repetition.line.clear();
     let Repetition { sets, mut doubts, mut outcome, .. } = repetition;
-    match next {
-        Next::Continue => {}
-        Next::Interrupted => {
-            let runs: usize = sets.iter().map(RunSet::runs).sum();
-            let text = format!("ended early, after {}", number_of_runs(runs));
-            doubts.push(Doubt::new(Code::Interrupted, text));
-            outcome = Outcome::Doubtful;
-        }
-        Next::Failed(why) if sets.iter().all(|set| set.runs() == 0) => return Err(why),
-        Next::Failed(why) => {
-            say(&why);
-            let text = "ended early: a run failed";
-            doubts.push(Doubt::new(Code::Interrupted, text));
-            outcome = why.outcome();
-        }
+    let runs = sets.iter().map(RunSet::runs).sum();
+    if let Some(ended) = next.ended_early(&number_of_runs(runs), runs > 0)? {
+        doubts.push(ended.doubt);
+        outcome = ended.outcome;
     }
     Ok(Repeated { sets, doubts, outcome })
+}
+
+/// What follows if not all runs were made.
+struct EndedEarly {
+    doubt: Doubt,
+    outcome: Outcome,
+}
+
+impl Next {
+    /// What follows if this ended the runs, of which there are so many, before they were complete.
+    ///
+    /// # Errors
+    /// The first run failed.
+    fn ended_early(
+        self,
+        runs: &str,
+        has_runs: bool,
+    ) -> Result<Option<EndedEarly>, Failure> {
+        match self {
+            Self::Continue => Ok(None),
+            Self::Interrupted => {
+                let text = format!("ended early, after {runs}");
+                let doubt = Doubt::new(Code::Interrupted, text);
+                Ok(Some(EndedEarly { doubt, outcome: Outcome::Doubtful }))
+            }
+            Self::Failed(why) if !has_runs => Err(why),
+            Self::Failed(why) => {
+                say(&why);
+                let doubt = Doubt::new(Code::Interrupted, "ended early: a run failed");
+                Ok(Some(EndedEarly { doubt, outcome: why.outcome() }))
+            }
+        }
+    }
 }
 
 fn number_of_runs(runs: usize) -> String {
@@ -232,7 +262,7 @@ impl<'a> Repetition<'a> {
             runner,
             facts: Facts::read(&Root::live()),
             forwarding,
-            line: ProgressLine::new(plan.quiet),
+            line: ProgressLine::new(plan.schedule.quiet),
             sets: vec![RunSet::default(); plan.variants.len()],
             time: Nanos::ZERO,
             doubts: Vec::new(),
@@ -244,7 +274,7 @@ impl<'a> Repetition<'a> {
     /// The runs that are not recorded, then all rounds.
     fn all_rounds(&mut self) -> Next {
         let plan = self.plan;
-        for _ in 0..plan.warmup {
+        for _ in 0..plan.schedule.warmup {
             for variant in 0..plan.variants.len() {
                 self.draw("warm-up", variant);
                 let next = self.run(variant, None);
@@ -253,15 +283,16 @@ impl<'a> Repetition<'a> {
                 }
             }
         }
-        let mut order = balanced_order(plan.variants.len(), plan.seed);
+        let seed = plan.schedule.seed;
+        let mut order = balanced_order(plan.variants.len(), seed);
         for round in 1.. {
-            if !plan.rounds.continues(round - 1, self.time) {
+            if !plan.schedule.rounds.continues(round - 1, self.time) {
                 break;
             }
             for (place, variant) in (1..).zip(order.next().into_iter().flatten()) {
                 let settings = plan.variants[variant].settings.clone();
-                let repeat = Repeat { settings, round, place, seed: plan.seed };
-                self.draw(&self.plan.rounds.label(round), variant);
+                let repeat = Repeat { settings, round, place, seed, duet: None };
+                self.draw(&self.plan.schedule.rounds.label(round), variant);
                 let next = self.run(variant, Some(repeat));
                 if !matches!(next, Next::Continue) {
                     return next;
@@ -290,13 +321,14 @@ impl<'a> Repetition<'a> {
         repeat: Option<Repeat>,
     ) -> Result<Next, Failure> {
         if !std::mem::take(&mut self.is_first) {
-            self.forwarding.pause(self.plan.pause).map_err(Failure::refused)?;
+            self.forwarding.pause(self.plan.schedule.pause).map_err(Failure::refused)?;
         }
         if self.forwarding.is_interrupted() {
             return Ok(Next::Interrupted);
         }
-        if let Some(command) = &self.plan.prepare {
-            let prepared = prepare(command, self.plan.shows_output, self.forwarding);
+        if let Some(command) = &self.plan.schedule.prepare {
+            let prepared =
+                prepare(command, self.plan.schedule.shows_output, self.forwarding);
             if self.forwarding.is_interrupted() {
                 return Ok(Next::Interrupted);
             }
@@ -351,7 +383,8 @@ impl<'a> Repetition<'a> {
         mut recording: Box<Recording>,
         outcome: Outcome,
     ) -> Result<(), Failure> {
-        self.failure(&recording).map_or(Ok(()), Err)?;
+        let failure = self.plan.schedule.failure("the program", &recording);
+        failure.map_or(Ok(()), Err)?;
         if repeat.is_none() {
             return Ok(());
         }
@@ -368,21 +401,23 @@ impl<'a> Repetition<'a> {
         }
         Ok(())
     }
+}
 
+impl Schedule {
     /// Why the program of a run failed, if that matters.
-    fn failure(&self, recording: &Recording) -> Option<Failure> {
+    fn failure(&self, program: &str, recording: &Recording) -> Option<Failure> {
         let Body::Run { series, .. } = &recording.body else { return None };
         let how = match series.ended {
             Ended::Exited(0) => return None,
             Ended::Exited(code) => format!("ended with exit code {code}"),
             Ended::Killed(signal) => format!("was killed by signal {signal}"),
         };
-        let help = match self.plan.shows_output {
+        let help = match self.shows_output {
             true => "--ignore-failure",
             false => "--ignore-failure, or --show-output to see why",
         };
-        let text = format!("the program {how}; hint: {help}");
-        (!self.plan.ignores_failures).then(|| Failure::exceeded(text))
+        let text = format!("{program} {how}; hint: {help}");
+        (!self.ignores_failures).then(|| Failure::exceeded(text))
     }
 }
 

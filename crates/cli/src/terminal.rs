@@ -45,6 +45,7 @@ impl Terminal {
             period,
             has_neighbours: true,
             relay: None,
+            gate: None,
             moments: Arc::default(),
         }
     }

@@ -2,4 +2,5 @@
 
 pub(crate) mod choice;
 pub(crate) mod claim;
+pub(crate) mod pair;
 pub(crate) mod pick;

@@ -21,6 +21,7 @@ mod tuning;
 
 pub use cpus::choice::{choose, choose_online, require_ordinary_share};
 pub use cpus::claim::{Claim, ForeignClaim, GuestCpu, Owner, claim, claim_guest_cpu};
+pub use cpus::pair::{CpuPair, Nearness, pick_pair};
 pub use cpus::pick::{Pick, Reason, others, pick, pick_all};
 pub use error::{Error, Kind};
 pub use isolation::dma_latency::wake_limit_us;
@@ -30,6 +31,7 @@ pub use perf_event::PerfCounter;
 pub use program::child::{
     may_have, may_order_threads, may_outrank, order_threads, take_stdin, tether,
 };
+pub use program::gate::Gate;
 pub use program::watchdog::{CHECK_INTERVAL, Starved, Watchdog};
 pub use program::{Ending, Program, receive_interrupts};
 pub use resident::release_memory;

@@ -8,6 +8,7 @@
 //! only the program's first process is killed.
 
 pub(crate) mod child;
+pub(crate) mod gate;
 pub(crate) mod launch;
 pub(crate) mod supervisor;
 pub(crate) mod watchdog;
@@ -23,6 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use units::{CpuSet, Nanos, Span};
 
 use crate::numeric_entries::numeric_entries;
+use crate::program::gate::Gate;
 use crate::program::launch::{BeforeExec, Launch};
 use crate::program::supervisor::{END, LEAVE, Report, supervise};
 use crate::program::watchdog::{Watchdog, make_ordinary};
@@ -67,11 +69,24 @@ impl Program {
         cpus: &CpuSet,
         fifo: Option<u8>,
     ) -> io::Result<Self> {
+        Self::start_behind(None, command, cpus, fifo)
+    }
+
+    /// The same behind a gate: this returns after that was opened.
+    ///
+    /// # Errors
+    /// Those of [`Self::start`]; `ECANCELED` if the other side of the gate was closed.
+    pub fn start_behind(
+        gate: Option<&Gate>,
+        command: &mut Command,
+        cpus: &CpuSet,
+        fifo: Option<u8>,
+    ) -> io::Result<Self> {
         let (reports, reporting) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reports, true)?;
         let (parent, report_to) = (std::process::id(), reporting.as_raw_fd());
         let first = Launch::before_another(cpus, fifo)?;
-        let launch = Launch::of(command, cpus, fifo)?;
+        let launch = Launch::of(command, cpus, fifo)?.behind(gate);
         let begin = move || supervise(&first, &launch, parent, report_to);
         // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
         // allocated.

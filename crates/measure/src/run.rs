@@ -64,13 +64,18 @@ pub(crate) fn run(
         }
     };
     let before = ProcCounters::now();
-    let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
+    let gate = watch.control.gate.as_ref();
+    let mut program = Program::start_behind(gate, &mut command, &spec.cpus, spec.fifo)
         .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
     let ending = Waiting::of(spec, relay, &watch.control.stop, watch.listener, doubts)
         .until_ended(&mut program);
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
+    doubts.extend(ending.is_survived.then(|| survivors(spec, program, gate.is_some())));
+    if let Some(gate) = gate {
+        gate.pass_after(ended(ending.status) == Ended::Exited(0));
+    }
     let after = ProcCounters::now();
     doubts.extend(after.doubts());
     let usage = used(&ending.usage);
@@ -80,7 +85,6 @@ pub(crate) fn run(
         count: ending.stops,
     });
     doubts.extend(ran_elsewhere(spec, &ending, busy_ns(&before, &after, &spec.cpus)));
-    doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
     let counted = counts_of(&after, &before, &spec.cpus, facts);
     let Span { start: began_ns, length: elapsed_ns } = ending.ran;
     Ok(RunSeries {
@@ -196,8 +200,15 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Detaches processes that outlive the program, with an ordinary policy: no watchdog runs for them.
-fn survivors(spec: &RunSpec, program: Program) -> Doubt {
+/// Detaches processes that outlive the program, with an ordinary policy: no watchdog runs for them. Beside the
+/// next programs of a pair, they are killed.
+fn survivors(spec: &RunSpec, program: Program, is_killed: bool) -> Doubt {
+    if is_killed {
+        drop(program);
+        let text = "processes that the program started were still running when it ended, and were \
+                    killed: they would run beside the next programs";
+        return Doubt::new(Code::Survivors, text);
+    }
     let made = if spec.fifo.is_some() && program.make_ordinary() > 0 {
         ", and were made ordinary (SCHED_OTHER)"
     } else {

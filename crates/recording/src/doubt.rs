@@ -105,6 +105,8 @@ pub enum Code {
     NothingMeasured,
     /// Repeated runs have a trend, a jump, two modes, or a first run that differs.
     NotStationary,
+    /// Programs that were to run at once ran at once for a part of the time only.
+    RanAlone,
     /// The rules of advice may not hold for this kernel.
     RulesUncertain,
     /// Another scheduler was loaded, or the loaded one ended, during the measurement.

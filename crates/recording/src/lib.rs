@@ -51,7 +51,7 @@ pub use phases::Phases;
 pub use profile::{
     Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
 };
-pub use repeat::Repeat;
+pub use repeat::{Duet, DuetProgram, Repeat};
 pub use waiting::{FileWait, on_file_wait};
 pub use words::Words;
 

@@ -5,6 +5,7 @@ pub(crate) mod boots;
 pub(crate) mod cells;
 pub(crate) mod differing;
 mod doubts;
+pub(crate) mod duet;
 pub(crate) mod history;
 pub(crate) mod main_metric;
 mod quantities;

@@ -62,6 +62,9 @@ pub use comparisons::boots::tried_boot_document;
 pub use comparisons::cells::{
     ComparedCells, compared_cells_document, compared_cells_json,
 };
+pub use comparisons::duet::{
+    ComparedPrograms, CpuChoice, duet_document, duet_json, duet_pictures,
+};
 pub use comparisons::history::{
     FactsChange, HistoryEntry, HistoryReport, MetricHistory, history_csv,
     history_document, history_json,

@@ -26,6 +26,7 @@ mod explained;
 mod length_bars;
 mod mean_interval;
 mod outliers;
+mod paired;
 mod random;
 mod ranks;
 mod relative;
@@ -62,6 +63,7 @@ pub use mean_interval::MeanInterval;
 pub use outliers::{
     FALSE_OUTLIERS, Fence, Height, MedianOfRuns, OUTLIER_FACTOR_MIN, OUTLIER_VALUES_MIN,
 };
+pub use paired::{PairedDifference, TimedPair};
 pub use random::below;
 pub use relative::relative;
 pub use run_spread::RunSpread;

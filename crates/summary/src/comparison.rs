@@ -9,6 +9,7 @@ pub(crate) mod blocks;
 pub(crate) mod cells;
 pub(crate) mod condition;
 pub(crate) mod detectable;
+pub(crate) mod duet;
 pub(crate) mod main_metric;
 pub(crate) mod observation;
 pub(crate) mod one_metric;

@@ -77,6 +77,7 @@ pub use cell::{CellSummary, answer};
 pub use check::CheckSummary;
 pub use comparison::cells::{CellDifference, CellsComparison};
 pub use comparison::condition::{Condition, ConditionError, Judged};
+pub use comparison::duet::{DuetPair, DuetRun, DuetSummary, Together};
 pub use comparison::main_metric::{MainMetric, SpreadCause};
 pub use comparison::observation::{CulpritNumber, MetricNumber};
 pub use comparison::one_metric::compare_metric;

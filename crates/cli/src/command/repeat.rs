@@ -1,12 +1,15 @@
-//! `repeat`: repeated runs of a measurement as a set, with different settings in turn.
+//! `repeat`: repeated runs of a measurement as a set, with different settings in turn; or of two programs.
+
+mod duet;
 
 use std::ffi::OsString;
 
 use ::facts::{Facts, Root};
 use recording::Step;
 use report::{RepeatedRuns, repeated_document, repeated_json, repeated_pictures};
+use units::CpuSet;
 
-use crate::args::{Output, step};
+use crate::args::{Output, cpu_list, step};
 use crate::command::measurement;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
@@ -18,9 +21,23 @@ use crate::reporting::show;
 #[derive(Debug, clap::Args)]
 pub(crate) struct RepeatArgs {
     /// Measurement with its options, and for `run` the program: noise -c 1 -d 10.
-    #[arg(value_name = "MEASUREMENT", required = true, trailing_var_arg = true)]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(value_name = "MEASUREMENT", required_unless_present = "duet")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) measurement: Vec<OsString>,
+    /// Run two commands at once, in pairs, on two CPUs near each other, which they swap in balanced random order:
+    /// noise that hits both CPUs is not part of the difference. Each is text; what a shell would interpret is
+    /// run by /bin/sh.
+    #[arg(long, value_names = ["CMD_A", "CMD_B"], num_args = 2)]
+    #[arg(conflicts_with_all = ["measurement", "steps"], allow_hyphen_values = true)]
+    pub(crate) duet: Vec<OsString>,
+    /// With --duet: run one command after the other on one CPU, in balanced random order, instead of both
+    /// at once.
+    #[arg(long, requires = "duet")]
+    pub(crate) in_turn: bool,
+    /// With --duet: the two CPUs, as 2,3 [default: two of one core, else of one last-level cache, else of one NUMA
+    /// node]; with --in-turn: the CPU [default: as for `run`].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list, requires = "duet")]
+    pub(crate) cpus: Option<CpuSet>,
     /// Also measure with this setting, as for `try`; several, separated by commas, are one variant.
     /// Can be repeated, one variant each. Runs with the current settings and with each variant
     /// alternate in balanced random order; settings are restored after each run (root).
@@ -31,6 +48,13 @@ pub(crate) struct RepeatArgs {
 }
 
 pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
+    match args.duet.as_slice() {
+        [a, b] => duet::run(args, [a, b], output),
+        _ => run_sets(args, output),
+    }
+}
+
+fn run_sets(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
     let (measurement, _) = measurement::parse(&args.measurement)?;
     let files = args.options.report_files();
     let output = output.beside(files.clone())?;
@@ -55,7 +79,7 @@ pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure>
         folders: &paths.collect::<Vec<_>>(),
         files: &folders.iter().map(SetFolder::saved).collect::<Vec<_>>(),
         known: &known,
-        seed: plan.seed,
+        seed: plan.schedule.seed,
         doubts: &doubts,
     };
     show(

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ::facts::{Facts, Root};
-use isolate::{Pick, Reason};
+use isolate::{Gate, Pick, Reason};
 use measure::{Control, Relay};
 use recording::{Body, Picked, RunSpec, Spec, Words};
 use session::{Plan, ReusedTrace, Threads, Trace};
@@ -22,7 +22,7 @@ use crate::measuring::{judge, write};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_document, say_json};
 use crate::remarks::Remarks;
-use crate::repeating::orders::Orders;
+use crate::repeating::orders::{Orders, PairCpu};
 use crate::saved;
 
 #[derive(Debug, clap::Args)]
@@ -56,6 +56,9 @@ pub(crate) struct RunArgs {
     /// Run it again whenever standard input orders it (`repeat`).
     #[arg(long, hide = true)]
     pub(crate) again: bool,
+    /// Run it on the first of these CPUs or on the last one, each time behind a gate (`repeat --duet`).
+    #[arg(long, hide = true, requires_all = ["again", "cpus"])]
+    pub(crate) gated: bool,
     /// Number of interruptions to list, the longest first.
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub(crate) top: u32,
@@ -83,21 +86,58 @@ impl RunArgs {
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let mut reused = ReusedTrace::default();
+    let once = Turn { cpus: args.cpus.as_ref(), gate: None };
     if !args.again {
-        return run_once(args, output, &mut reused);
+        return run_once(args, once, output, &mut reused);
     }
     let mut orders = Orders::take().map_err(Failure::refused)?;
+    if args.gated {
+        return run_gated(args, output, &mut orders);
+    }
     loop {
-        let outcome = run_once(args, output, &mut reused)?;
+        let again = Turn { cpus: args.cpus.as_ref(), gate: None };
+        let outcome = run_once(args, again, output, &mut reused)?;
         if !orders.is_another(&mut reused).map_err(Failure::refused)? {
             return Ok(outcome);
         }
     }
 }
 
+/// What differs from one run to the next.
+struct Turn<'a> {
+    cpus: Option<&'a CpuSet>,
+    gate: Option<Gate>,
+}
+
+/// The runs of one of two programs that run at once.
+fn run_gated(
+    args: &RunArgs,
+    output: Output,
+    orders: &mut Orders,
+) -> Result<Outcome, Failure> {
+    let cpus = args.cpus.iter().flat_map(CpuSet::iter).map(CpuSet::from);
+    let cpus: Vec<CpuSet> = cpus.collect();
+    let (Some(first), Some(second)) = (cpus.first(), cpus.last()) else {
+        return Err(Failure::usage("--gated: expected CPUs"));
+    };
+    let mut outcome = Outcome::Done;
+    while let Some(cpu) = orders.next_cpu().map_err(Failure::refused)? {
+        let cpus = match cpu {
+            PairCpu::First => first,
+            PairCpu::Second => second,
+        };
+        let gate = orders.gate().map_err(Failure::refused)?;
+        let turn = Turn { cpus: Some(cpus), gate: Some(gate) };
+        outcome = run_once(args, turn, output, &mut ReusedTrace::default())?;
+        orders.saved().map_err(Failure::refused)?;
+    }
+    Ok(outcome)
+}
+
 /// One run; the next one can reuse its trace.
 fn run_once(
     args: &RunArgs,
+    turn: Turn<'_>,
     output: Output,
     reused: &mut ReusedTrace,
 ) -> Result<Outcome, Failure> {
@@ -109,7 +149,7 @@ fn run_once(
         return Err(taken.refuse("standard output is the program's; name a file"));
     }
     let facts = Facts::read(&Root::live());
-    let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
+    let pick = isolate::pick_all(turn.cpus, &facts)?;
     let source = args.source.of_recording();
     let stores = args.moments.has_trace() || args.moments.limit().is_some();
     let plan = Plan {
@@ -123,7 +163,8 @@ fn run_once(
     // Signals are forwarded to the program from before the first change of a setting until all
     // settings are restored.
     let relay = Some(Relay::begin().map_err(Failure::refused)?);
-    let control = Control { relay, ..Control::new().map_err(Failure::refused)? };
+    let control = Control::new().map_err(Failure::refused)?;
+    let control = Control { relay, gate: turn.gate, ..control };
     let measured = claimed.run_with(reused, &control, &mut remarks).map_err(refused);
     // From here on they are for noisefloor, which has a result to report. The next run has a relay of
     // its own.

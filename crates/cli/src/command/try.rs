@@ -101,7 +101,7 @@ pub(crate) fn run(args: &TryArgs, output: Output) -> Result<Outcome, Failure> {
         better,
         better_settings,
         is_in_place,
-        seed: plan.seed,
+        seed: plan.schedule.seed,
         doubts: &doubts,
     };
     show(

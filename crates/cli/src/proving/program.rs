@@ -85,8 +85,8 @@ impl Prover {
         let began = Instant::now();
         let variants = vec![Variant::current()];
         let mut plan = plan(measurement.clone(), variants, runs, self.output);
-        plan.ignores_failures = self.ignores_failures;
-        plan.shows_output = self.shows_output;
+        plan.schedule.ignores_failures = self.ignores_failures;
+        plan.schedule.shows_output = self.shows_output;
         let Repeated { mut sets, doubts: found, .. } =
             repeat_with(&plan, &mut [], &mut self.forwarding)?;
         doubts.extend(found);

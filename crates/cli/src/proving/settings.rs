@@ -124,9 +124,10 @@ impl Trials<'_> {
         };
         let text = measurement.text();
         let mut plan = plan(measurement, variants, rounds, self.output);
-        plan.ignores_failures =
+        plan.schedule.ignores_failures =
             self.program.is_some_and(|program| program.ignores_failures);
-        plan.shows_output = self.program.is_some_and(|program| program.shows_output);
+        plan.schedule.shows_output =
+            self.program.is_some_and(|program| program.shows_output);
         let not = |why: &Barrier| {
             let not =
                 |one: &&Candidate| (one.place, ProofOutcome::NotProven(why.clone()));

@@ -39,10 +39,10 @@ pub(crate) struct Runner<'a> {
 }
 
 /// A running process.
-struct Process {
-    child: process::Child,
-    messages: Option<Messages>,
-    answers: Option<Answers>,
+pub(super) struct Process {
+    pub(super) child: process::Child,
+    pub(super) messages: Option<Messages>,
+    pub(super) answers: Option<Answers>,
 }
 
 /// A run that has ended.
@@ -66,9 +66,7 @@ impl<'a> Runner<'a> {
     /// The process of runs whose recordings are first saved in a folder of its own, on the file system
     /// of the given one.
     pub(crate) fn new(plan: &'a Plan, beside: Option<&Path>) -> Result<Self, Failure> {
-        let (folder, _lock) = locked_folder(&place(beside)).map_err(|error| {
-            Failure::refused(format!("failed to create a temporary folder: {error}"))
-        })?;
+        let (folder, _lock) = temporary_folder(beside)?;
         Ok(Self { plan, folder, _lock, process: None })
     }
 
@@ -87,10 +85,10 @@ impl<'a> Runner<'a> {
         let _ = fs::remove_file(&file);
         let ordered = self.process.take().and_then(|it| it.ordered(has_other_settings));
         let mut process = ordered.map_or_else(|| self.start(), Ok)?;
-        let timeout = self.plan.timeout;
+        let timeout = self.plan.schedule.timeout;
         let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
         let waited = process.wait(forwarding, deadline).map_err(Failure::refused)?;
-        let messages = process.messages.as_ref().map(Messages::take).unwrap_or_default();
+        let messages = process.messages();
         match waited {
             Waited::Saved => {
                 self.process = Some(process);
@@ -111,16 +109,9 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&self) -> Result<Process, Failure> {
-        let mut command = self.plan.measurement.command(&self.file());
-        let answers = self.plan.measurement.is_run.then(Answers::new).transpose();
-        let (answers, input) = answers.map_err(Failure::refused)?.unzip();
-        command.stdin(input.map_or_else(Stdio::null, |it| OwnedFd::from(it).into()));
-        if !self.plan.shows_output {
-            command.stdout(Stdio::null()).stderr(Stdio::piped());
-        }
-        let mut child = start_again(&mut command)?;
-        let messages = child.stderr.take().map(Messages::of).transpose();
-        Ok(Process { child, messages: messages.map_err(Failure::refused)?, answers })
+        let measurement = &self.plan.measurement;
+        let command = measurement.command(&self.file());
+        Process::start(command, measurement.is_run, self.plan.schedule.shows_output)
     }
 
     /// A run whose process has ended.
@@ -168,11 +159,33 @@ impl<'a> Runner<'a> {
     }
 
     fn restore_left_behind(&self) {
-        session::restore_left_behind(&mut Remarks { quiet: self.plan.quiet });
+        session::restore_left_behind(&mut Remarks { quiet: self.plan.schedule.quiet });
     }
 }
 
 impl Process {
+    /// Starts noisefloor with this command line, which gets orders if it runs a program.
+    pub(super) fn start(
+        mut command: process::Command,
+        has_orders: bool,
+        shows_output: bool,
+    ) -> Result<Self, Failure> {
+        let answers = has_orders.then(Answers::new).transpose();
+        let (answers, input) = answers.map_err(Failure::refused)?.unzip();
+        command.stdin(input.map_or_else(Stdio::null, |it| OwnedFd::from(it).into()));
+        if !shows_output {
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+        }
+        let mut child = start_again(&mut command)?;
+        let messages = child.stderr.take().map(Messages::of).transpose();
+        Ok(Self { child, messages: messages.map_err(Failure::refused)?, answers })
+    }
+
+    /// What it has printed since the last call.
+    pub(super) fn messages(&self) -> String {
+        self.messages.as_ref().map(Messages::take).unwrap_or_default()
+    }
+
     /// Orders another run; `None` if the process has ended.
     fn ordered(mut self, has_other_settings: bool) -> Option<Self> {
         self.answers.as_mut()?.order(has_other_settings).ok()?;
@@ -216,6 +229,18 @@ fn place(beside: Option<&Path>) -> PathBuf {
     beside.map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
+/// A new folder on the file system of the given one, and its lock.
+///
+/// # Errors
+/// It cannot be created.
+pub(super) fn temporary_folder(
+    beside: Option<&Path>,
+) -> Result<(TempDir, Option<File>), Failure> {
+    locked_folder(&place(beside)).map_err(|error| {
+        Failure::refused(format!("failed to create a temporary folder: {error}"))
+    })
+}
+
 /// A new folder, and its lock, without which it is taken for that of a killed process. A kernel
 /// without file locks has none: there, such folders stay.
 fn locked_folder(place: &Path) -> io::Result<(TempDir, Option<File>)> {
@@ -251,7 +276,10 @@ pub(crate) fn remove_left_behind(beside: Option<&Path>) {
 }
 
 /// Ends a run that takes too long: its settings are restored unless it has to be killed.
-fn end(child: &mut process::Child, forwarding: &mut Forwarding) -> io::Result<()> {
+pub(super) fn end(
+    child: &mut process::Child,
+    forwarding: &mut Forwarding,
+) -> io::Result<()> {
     send(child, Signal::TERM);
     let deadline = Instant::now().checked_add(GRACE);
     if forwarding.until_ended(child, deadline)?.is_none() {
@@ -262,7 +290,7 @@ fn end(child: &mut process::Child, forwarding: &mut Forwarding) -> io::Result<()
 }
 
 /// Why a run has saved no recording, in its own words if there are any.
-fn failure(status: ExitStatus, messages: &str) -> Failure {
+pub(super) fn failure(status: ExitStatus, messages: &str) -> Failure {
     let own = messages.trim();
     let text = match own.strip_prefix("noisefloor: ").unwrap_or(own) {
         "" => format!("a run failed ({status})"),

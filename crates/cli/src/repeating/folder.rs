@@ -9,7 +9,6 @@ use units::chain;
 
 use crate::destination::{Destination, create_folder};
 use crate::outcome::Failure;
-use crate::repeating::Variant;
 
 /// The folder of a set.
 #[derive(Debug)]
@@ -21,15 +20,14 @@ pub(crate) struct SetFolder {
 }
 
 impl SetFolder {
-    /// A folder for each variant: the given one if there is one variant, else folders in it with the
-    /// names of the variants.
+    /// A folder for each set: the given one if there is one set, else folders in it with the names of the sets.
     ///
     /// # Errors
     /// A folder cannot be created or written.
-    pub(crate) fn all(folder: &Path, variants: &[Variant]) -> Result<Vec<Self>, Failure> {
-        match variants {
-            [_] => Ok(vec![Self::open(folder)?]),
-            several => file_names(several.iter().map(Variant::name))
+    pub(crate) fn all(folder: &Path, names: Vec<String>) -> Result<Vec<Self>, Failure> {
+        match names.len() {
+            1 => Ok(vec![Self::open(folder)?]),
+            _ => file_names(names.into_iter())
                 .iter()
                 .map(|name| Self::open(&folder.join(name)))
                 .collect(),

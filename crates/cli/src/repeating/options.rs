@@ -12,7 +12,7 @@ use crate::file_pattern::file_name;
 use crate::outcome::Failure;
 use crate::repeating::folder::SetFolder;
 use crate::repeating::measurement::Measurement;
-use crate::repeating::{Plan, Rounds, Variant};
+use crate::repeating::{Plan, Rounds, Schedule, Variant};
 
 /// The default number of runs, as that of hyperfine.
 const RUNS: u32 = 10;
@@ -70,12 +70,15 @@ impl RepeatOptions {
         variants: Vec<Variant>,
         output: Output,
     ) -> Plan {
-        let is_run = measurement.is_run;
+        let schedule = self.schedule(measurement.is_run, output);
+        Plan { measurement, variants, schedule }
+    }
+
+    /// The schedule of a measurement, or of programs.
+    pub(crate) fn schedule(&self, is_run: bool, output: Output) -> Schedule {
         let time = if is_run && self.runs.is_none() { TIME } else { Nanos::ZERO };
         let pause = self.pause.unwrap_or(if is_run { Nanos::ZERO } else { PAUSE });
-        Plan {
-            measurement,
-            variants,
+        Schedule {
             rounds: Rounds { min: self.runs.or(self.min_runs).unwrap_or(RUNS), time },
             warmup: self.warmup,
             prepare: self.prepare.clone(),
@@ -93,7 +96,18 @@ impl RepeatOptions {
     /// # Errors
     /// There are several, or it cannot be created or written.
     pub(crate) fn folders(&self, plan: &Plan) -> Result<Vec<SetFolder>, Failure> {
-        let folders = self.folder()?.map(|to| SetFolder::all(to.file(), &plan.variants));
+        self.folders_named(plan.variants.iter().map(Variant::name).collect())
+    }
+
+    /// The folders of sets with these names; none if the recordings are not saved.
+    ///
+    /// # Errors
+    /// Those of [`Self::folders`].
+    pub(crate) fn folders_named(
+        &self,
+        names: Vec<String>,
+    ) -> Result<Vec<SetFolder>, Failure> {
+        let folders = self.folder()?.map(|to| SetFolder::all(to.file(), names));
         Ok(folders.transpose()?.unwrap_or_default())
     }
 

@@ -6,6 +6,7 @@ mod compare;
 mod counters;
 mod culprits;
 mod deployed;
+mod duet;
 #[path = "../shared/environment.rs"]
 mod environment;
 mod exporter;

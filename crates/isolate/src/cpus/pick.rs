@@ -52,10 +52,7 @@ pub fn pick(requested: Option<Cpu>, facts: &Facts) -> Result<Pick, Error> {
 /// # Errors
 /// Those of [`pick`].
 pub fn pick_all(requested: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error> {
-    let text = Root::live().text(Interrupts::FILE);
-    let interrupts =
-        text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE)).ok();
-    let total = |cpu| interrupts.as_ref().and_then(|interrupts| interrupts.total(cpu));
+    let total = interrupts_since_boot();
     let (cpus, why) = match requested {
         Some(cpus) => (choose(Some(cpus), facts)?, Reason::Requested),
         None => best(facts, total).map(|(cpu, why)| (cpu.into(), why))?,
@@ -68,6 +65,14 @@ pub fn pick_all(requested: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error
     let siblings = own.collect::<CpuSet>().and(&online).without(&cpus);
     let others = others(cpus.clone(), facts);
     Ok(Pick { cpu, cpus, why, siblings, others })
+}
+
+/// The number of interrupts of each CPU since boot; `None` if it is unknown.
+pub(crate) fn interrupts_since_boot() -> impl Fn(Cpu) -> Option<u64> {
+    let text = Root::live().text(Interrupts::FILE);
+    let interrupts =
+        text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE)).ok();
+    move |cpu| interrupts.as_ref().and_then(|interrupts| interrupts.total(cpu))
 }
 
 /// The online CPUs that remain for other tasks: those that are neither isolated nor `nohz_full`, or

@@ -5,7 +5,7 @@
 //! part of the program's time. Everything that allocates is prepared before the first fork
 //! (`signal-safety(7)`). The process reads the clock as its last action before exec.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::mem::zeroed;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,6 +16,7 @@ use std::ptr;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use units::CpuSet;
 
+use crate::program::gate::{self, Gate};
 use crate::program::supervisor::{checked, end_with};
 use crate::thread::{PreparedAffinity, set_inherited_fifo};
 
@@ -34,6 +35,8 @@ pub(crate) struct Launch {
     environment: Strings,
     affinity: PreparedAffinity,
     fifo: Option<u8>,
+    /// The descriptor of the gate before it, if it has one.
+    gate: Option<libc::c_int>,
     stack: Vec<u8>,
 }
 
@@ -108,8 +111,14 @@ impl Launch {
             environment: Strings::of(environment(command))?,
             affinity: PreparedAffinity::of(cpus),
             fifo,
+            gate: None,
             stack: vec![0; STACK],
         })
+    }
+
+    /// The same program behind a gate, which has to stay until it is started.
+    pub(crate) fn behind(self, gate: Option<&Gate>) -> Self {
+        Self { gate: gate.map(Gate::descriptor), ..self }
     }
 
     /// A program that is run before another one on the same CPUs, so that the time of that one does not
@@ -128,7 +137,8 @@ impl Launch {
     /// exec. Async-signal-safe.
     ///
     /// # Errors
-    /// Those of `clone(2)`, `sched_setaffinity(2)`, `sched_setscheduler(2)` and `execve(2)`.
+    /// Those of `clone(2)`, `sched_setaffinity(2)`, `sched_setscheduler(2)` and `execve(2)`; `ECANCELED` if
+    /// its gate was not opened.
     pub(crate) fn start(&self, signals: &libc::sigset_t) -> io::Result<Launched> {
         let supervisor = std::process::id();
         // SAFETY: all fields are numbers.
@@ -220,10 +230,21 @@ fn prepare(shared: &Shared<'_>) -> io::Result<()> {
     end_with(shared.supervisor, libc::SIGKILL)?;
     shared.launch.affinity.apply()?;
     shared.launch.fifo.map_or(Ok(()), set_inherited_fifo)?;
+    if let Some(gate) = shared.launch.gate {
+        may_execute(&shared.launch.file)?;
+        gate::pass(gate)?;
+    }
     let signals = ptr::from_ref(shared.signals);
     // SAFETY: the set is valid, and outlives the call.
     checked(unsafe { libc::sigprocmask(libc::SIG_SETMASK, signals, ptr::null_mut()) })
         .map(drop)
+}
+
+/// Refuses a program that is not there, or is not executable: another one that would begin at the same moment
+/// is not started then.
+fn may_execute(file: &CStr) -> io::Result<()> {
+    // SAFETY: the name is valid, and outlives the call.
+    checked(unsafe { libc::access(file.as_ptr(), libc::X_OK) }).map(drop)
 }
 
 /// `CLOCK_MONOTONIC`, in nanoseconds. Async-signal-safe.

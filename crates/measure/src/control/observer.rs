@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use isolate::Gate;
 use recording::{Doubt, JitterPlan, JitterSoFar, TickSample};
 use units::{Nanos, Span, TscHz};
 
@@ -28,6 +29,9 @@ pub struct Control {
     pub has_neighbours: bool,
     /// Receives the signals that are forwarded to a program; `None`: one is made for the run.
     pub relay: Option<Relay>,
+    /// The gate of a program that runs beside another one; `None`: it is started at once, and processes that
+    /// it leaves behind stay.
+    pub gate: Option<Gate>,
     /// The worst moments so far, for the reader of the kernel's events.
     pub moments: Arc<WorstMoments>,
 }
@@ -43,6 +47,7 @@ impl Control {
             period: None,
             has_neighbours: false,
             relay: None,
+            gate: None,
             moments: Arc::default(),
         })
     }

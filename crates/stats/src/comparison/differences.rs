@@ -173,7 +173,18 @@ fn repeated(values: &[f64], times: &[u32]) -> Vec<f64> {
 
 /// The difference that half of all differences do not exceed.
 fn median_by_bisection(a: &[f64], b: &[f64]) -> f64 {
-    let half = (a.len() * b.len()).div_ceil(2);
+    bisection(a, b, (a.len() * b.len()).div_ceil(2))
+}
+
+/// The difference at that place, from 1, of all differences in ascending order of a value of the second sample and
+/// one of the first.
+pub(crate) fn difference_at(samples: [&[f64]; 2], place: usize) -> f64 {
+    let [a, b] = samples.map(sorted);
+    bisection(&a, &b, place)
+}
+
+/// The smallest difference that so many differences do not exceed.
+fn bisection(a: &[f64], b: &[f64], count: usize) -> f64 {
     let mut low = b[0] - a[a.len() - 1];
     let mut high = b[b.len() - 1] - a[0];
     for _ in 0..HALVINGS {
@@ -181,7 +192,7 @@ fn median_by_bisection(a: &[f64], b: &[f64]) -> f64 {
         if middle <= low || middle >= high {
             break;
         }
-        if at_most(a, b, middle) >= half {
+        if at_most(a, b, middle) >= count {
             high = middle;
         } else {
             low = middle;
