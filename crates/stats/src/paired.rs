@@ -8,7 +8,7 @@
 //! the shift by the estimator of Hodges and Lehmann (the median of all sums of two pairs, one of each kind), and
 //! the Mann-Whitney test has an interval that is exact for any distribution of u, also with a mean that is not 0.
 //!
-//! A. Bulej, V. Horký, P. Tůma, F. Farquet, A. Prokopec: Duet benchmarking: improving measurement accuracy in the
+//! L. Bulej, V. Horký, P. Tůma, F. Farquet, A. Prokopec: Duet benchmarking: improving measurement accuracy in the
 //! cloud. ICPE 2020: both programs at once, on two CPUs of one machine.
 //!
 //! Cannot see: noise that hits one of the programs more than the other wherever it runs; what the programs do to

@@ -25,8 +25,8 @@ pub(crate) struct RepeatArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) measurement: Vec<OsString>,
     /// Run two commands at once, in pairs, on two CPUs near each other, which they swap in balanced random order:
-    /// noise that hits both CPUs is not part of the difference. Each is text; what a shell would interpret is
-    /// run by /bin/sh.
+    /// noise that hits both CPUs is not part of the difference. -n is the number of pairs. What a shell would
+    /// interpret is run by /bin/sh.
     #[arg(long, value_names = ["CMD_A", "CMD_B"], num_args = 2)]
     #[arg(conflicts_with_all = ["measurement", "steps"], allow_hyphen_values = true)]
     pub(crate) duet: Vec<OsString>,
@@ -48,10 +48,17 @@ pub(crate) struct RepeatArgs {
 }
 
 pub(crate) fn run(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {
-    match args.duet.as_slice() {
-        [a, b] => duet::run(args, [a, b], output),
-        _ => run_sets(args, output),
+    if let [a, b] = args.duet.as_slice() {
+        return duet::run(args, [a, b], output);
     }
+    // clap does not refuse them, because --duet conflicts with a measurement.
+    let of_duet = [("--in-turn", args.in_turn), ("--cpus", args.cpus.is_some())];
+    if let Some((option, _)) = of_duet.iter().find(|(_, is_given)| *is_given) {
+        let text =
+            format!("{option} belongs to --duet; a measurement has its own options");
+        return Err(Failure::usage(text));
+    }
+    run_sets(args, output)
 }
 
 fn run_sets(args: &RepeatArgs, output: Output) -> Result<Outcome, Failure> {

@@ -69,11 +69,14 @@ fn cpus(args: &RepeatArgs, facts: &Facts) -> Result<CpuChoice, Failure> {
             let text = format!("--cpus: expected two CPUs, not {} ({cpus})", cpus.len());
             return Err(Failure::usage(text));
         }
-        let pair = isolate::pick_pair(requested, facts).map_err(|why| {
-            let help = "--in-turn runs the commands one after the other";
-            Failure::refused(format!("{}; hint: {help}", units::chain(&why)))
-        })?;
-        return Ok(of_pair(&pair));
+        let pair = isolate::pick_pair(requested, facts);
+        return pair.map(|pair| of_pair(&pair)).map_err(|why| match requested {
+            Some(_) => Failure::from(why),
+            None => {
+                let help = "--in-turn runs the commands one after the other";
+                Failure::refused(format!("{}; hint: {help}", units::chain(&why)))
+            }
+        });
     }
     if let Some(cpus) = requested.filter(|cpus| cpus.len() != 1) {
         let text = format!("--cpus: expected one CPU with --in-turn, not {cpus}");

@@ -51,20 +51,19 @@ mod tests {
         words([a, b].map(OsStr::new)).unwrap()
     }
 
+    fn strings(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
     /// Check that plain commands are split at spaces, and that a shell runs both if one needs it.
     #[test]
     fn shells() {
         let plain = of(" ./a  --size=8 x,y ", "b");
-        assert_eq!(
-            plain,
-            [vec!["./a".into(), "--size=8".into(), "x,y".into()], vec!["b".into()]]
-        );
-        for needs_shell in
-            ["a | b", "a 'b c'", "X=1 a", "a >f", "a $X", "a *.c", "a; b", "a\nb"]
-        {
-            let shell = |command: &str| -> Vec<OsString> {
-                vec!["/bin/sh".into(), "-c".into(), command.into()]
-            };
+        assert_eq!(plain, [strings(&["./a", "--size=8", "x,y"]), strings(&["b"])]);
+        let commands =
+            ["a | b", "a 'b c'", "X=1 a", "a >f", "a $X", "a *.c", "a; b", "a\nb"];
+        for needs_shell in commands {
+            let shell = |command: &str| strings(&["/bin/sh", "-c", command]);
             assert_eq!(of("true", needs_shell), [shell("true"), shell(needs_shell)]);
             assert_eq!(of(needs_shell, "true")[1], shell("true"));
         }
