@@ -27,7 +27,7 @@ use crate::ranks::significant;
 
 /// The share of the intervals that do not contain the true difference.
 const LEVEL: f64 = 0.05;
-/// From so many pairs on, an autocorrelation can be told from chance.
+/// From so many pairs on, an autocorrelation can be distinguished from chance.
 const DEPENDENCE_MIN: usize = 16;
 
 /// The times of two programs that ran at once.

@@ -27,7 +27,6 @@ use crate::repeating::child::{remove_left_behind, temporary_folder};
 use crate::repeating::duet::side::Side;
 use crate::repeating::duet::step::{Finished, run_at_once, run_in_turn};
 use crate::repeating::folder::SetFolder;
-use crate::repeating::orders::PairCpu;
 use crate::repeating::{Next, Schedule, prepare, time_of};
 
 /// The programs, in order.
@@ -175,14 +174,8 @@ impl<'a> Pairs<'a> {
             prepared?;
         }
         let is_swapped = places.first() == Some(&1);
-        let finished = match self.plan.at_once {
-            true => {
-                let cpus = [PairCpu::First, PairCpu::Second];
-                let cpus = if is_swapped { [cpus[1], cpus[0]] } else { cpus };
-                run_at_once(&mut self.sides, cpus, schedule, self.forwarding)?
-            }
-            false => run_in_turn(&mut self.sides, is_swapped, schedule, self.forwarding)?,
-        };
+        let run_pair = if self.plan.at_once { run_at_once } else { run_in_turn };
+        let finished = run_pair(&mut self.sides, is_swapped, schedule, self.forwarding)?;
         match finished {
             Finished::Interrupted => Ok(Next::Interrupted),
             Finished::Failed(why) => Err(why),

@@ -37,17 +37,20 @@ enum Waited {
     TimedOut,
 }
 
-/// Runs both programs at once, on these CPUs.
+/// Runs both programs at once, the first one on the first CPU unless they are swapped. What is done for one after the
+/// other follows the order of the CPUs, so that its effect is one of the place.
 ///
 /// # Errors
 /// A process could not be started or waited for.
 pub(super) fn run_at_once(
     sides: &mut [Side<'_>; 2],
-    cpus: [PairCpu; 2],
+    is_swapped: bool,
     schedule: &Schedule,
     forwarding: &mut Forwarding,
 ) -> Result<Finished, Failure> {
-    if let Some(other) = run(sides, &cpus, schedule, forwarding)? {
+    let cpus = [PairCpu::First, PairCpu::Second];
+    let mut by_cpu = in_order(sides, is_swapped);
+    if let Some(other) = run(&mut by_cpu, &cpus, schedule, forwarding)? {
         return Ok(other);
     }
     saved(sides, schedule, forwarding)
@@ -63,14 +66,22 @@ pub(super) fn run_in_turn(
     schedule: &Schedule,
     forwarding: &mut Forwarding,
 ) -> Result<Finished, Failure> {
-    let order = if is_swapped { [1, 0] } else { [0, 1] };
-    for at in order {
-        let one = &mut sides[at..=at];
-        if let Some(other) = run(one, &[PairCpu::First], schedule, forwarding)? {
+    for side in in_order(sides, is_swapped) {
+        let finished = run(&mut [side], &[PairCpu::First], schedule, forwarding)?;
+        if let Some(other) = finished {
             return Ok(other);
         }
     }
     saved(sides, schedule, forwarding)
+}
+
+/// Both programs in the order of their places.
+fn in_order<'a, 'b>(
+    sides: &'a mut [Side<'b>; 2],
+    is_swapped: bool,
+) -> [&'a mut Side<'b>; 2] {
+    let [a, b] = sides;
+    if is_swapped { [b, a] } else { [a, b] }
 }
 
 /// The recordings of both.
@@ -91,7 +102,7 @@ fn saved(
 
 /// Makes a run of each of these programs at once; `None` if all are saved.
 fn run(
-    sides: &mut [Side<'_>],
+    sides: &mut [&mut Side<'_>],
     cpus: &[PairCpu],
     schedule: &Schedule,
     forwarding: &mut Forwarding,
@@ -107,7 +118,7 @@ fn run(
         let finished = match waited {
             Waited::Reached if stage == Stage::Saved => return Ok(None),
             Waited::Reached => {
-                sides.iter_mut().for_each(Side::open_gate);
+                sides.iter_mut().for_each(|side| side.open_gate());
                 continue;
             }
             Waited::Interrupted => Finished::Interrupted,
@@ -128,7 +139,7 @@ fn run(
 
 /// Ends the other program at once, and saves the run that failed, which knows why.
 fn program_failure(
-    sides: &mut [Side<'_>],
+    sides: &mut [&mut Side<'_>],
     at: usize,
     schedule: &Schedule,
     forwarding: &mut Forwarding,
@@ -139,7 +150,7 @@ fn program_failure(
         }
     }
     let one = &mut sides[at..=at];
-    one.iter_mut().for_each(Side::open_gate);
+    one.iter_mut().for_each(|side| side.open_gate());
     if let Waited::Failed(why) = wait(one, Stage::Saved, true, None, forwarding)? {
         return Ok(why);
     }
@@ -149,14 +160,17 @@ fn program_failure(
 }
 
 /// Ends all of them.
-fn end_all(sides: &mut [Side<'_>], forwarding: &mut Forwarding) -> Result<(), Failure> {
-    sides.iter_mut().for_each(Side::ask_to_end);
+fn end_all(
+    sides: &mut [&mut Side<'_>],
+    forwarding: &mut Forwarding,
+) -> Result<(), Failure> {
+    sides.iter_mut().for_each(|side| side.ask_to_end());
     sides.iter_mut().try_for_each(|side| side.end(forwarding))
 }
 
 /// Waits until all runs have reached a stage. Signals are forwarded to all of them.
 fn wait(
-    sides: &mut [Side<'_>],
+    sides: &mut [&mut Side<'_>],
     stage: Stage,
     ignores_failures: bool,
     deadline: Option<Instant>,
@@ -177,7 +191,7 @@ fn wait(
         if is_over(deadline) {
             return Ok(Waited::TimedOut);
         }
-        let children: Vec<_> = sides.iter().filter_map(Side::child).collect();
+        let children: Vec<_> = sides.iter().filter_map(|side| side.child()).collect();
         let next = forwarding.forward_next_to_all(&children, wanted.as_fd(), deadline);
         next.map_err(Failure::refused)?;
     }
@@ -185,7 +199,7 @@ fn wait(
 
 /// What has ended the wait, if anything has.
 fn reached(
-    sides: &mut [Side<'_>],
+    sides: &mut [&mut Side<'_>],
     stage: Stage,
     ignores_failures: bool,
     forwarding: &mut Forwarding,
