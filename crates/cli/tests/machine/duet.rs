@@ -45,7 +45,8 @@ fn with_word(word: &str) -> Vec<String> {
 }
 
 /// Check that both programs of a pair run on the two CPUs, which they read themselves, that they swap them equally
-/// often, and that recordings have the same.
+/// often, and that recordings have the same; and that each supervisor is on the CPU of its program: on the other one, it
+/// would learn of the end late.
 #[test]
 fn programs_are_pinned_and_swapped() {
     let Some(cpus) = two_cpus("programs_are_pinned_and_swapped") else { return };
@@ -54,7 +55,8 @@ fn programs_are_pinned_and_swapped() {
     let path = |name: &str| folder.path().join(name);
     let program = |name: &str| {
         let file = path(name);
-        format!("grep Cpus_allowed_list /proc/self/status >>{}", file.display())
+        let status = "/proc/self/status /proc/$PPID/status";
+        format!("grep -h Cpus_allowed_list {status} >>{}", file.display())
     };
     let (set, list) = (path("set"), cpus.join(","));
     let options =
@@ -63,7 +65,12 @@ fn programs_are_pinned_and_swapped() {
     let read = |name: &str| -> Vec<String> {
         let lines = fs::read_to_string(path(name)).unwrap();
         let cpu = |line: &str| line.split_whitespace().nth(1).unwrap().to_owned();
-        lines.lines().map(cpu).collect()
+        let cpus: Vec<String> = lines.lines().map(cpu).collect();
+        let of_run = |run: &[String]| {
+            assert_eq!(run[0], run[1]);
+            run[0].clone()
+        };
+        cpus.chunks(2).map(of_run).collect()
     };
     let (a, b) = (read("a.log"), read("b.log"));
     assert_eq!((a.len(), b.len()), (8, 8));

@@ -121,6 +121,15 @@ impl Launch {
         Self { gate: gate.map(Gate::descriptor), ..self }
     }
 
+    /// Moves the calling process to the CPUs of a program that has a gate, before its start: on the CPU of the other
+    /// program, it would learn of the end of its own one only when that leaves the CPU. Async-signal-safe.
+    ///
+    /// # Errors
+    /// Those of `sched_setaffinity(2)`.
+    pub(crate) fn stay_near(&self) -> io::Result<()> {
+        self.gate.map_or(Ok(()), |_| self.affinity.apply())
+    }
+
     /// A program that is run before another one on the same CPUs, so that the time of that one does not
     /// depend on what this process did before: the longer ago a CPU has started a program, the longer the
     /// next one takes, by a fifth for one of 1 ms. Its environment is empty, so that it loads no other

@@ -92,6 +92,7 @@ pub(crate) fn supervise(
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let signals = block()?;
     warm_up(first, &signals);
+    launch.stay_near()?;
     let launched = launch.start(&signals)?;
     outrank();
     // Inherited descriptors would keep locks and pipes open after the parent has ended.
