@@ -106,19 +106,30 @@ impl Built {
             reproducible::cargo(workspace, architecture, Linking::Dynamic, &[STRIPPED])?;
         cargo.args(["--profile", "dist", "--package", "capi", "--package", "tif"]);
         command::run(&mut cargo)?;
-        let here = Architecture::of_this_machine()?;
         // The lab's folder may have the parts of this machine's guests, which are no part of a package
         // for another architecture.
         let lab = if architecture == guest::ARCHITECTURE && !architecture.is_foreign() {
             guest::run(workspace)?;
             workspace.target.join("lab")
         } else {
-            build_tool(workspace, here)?;
             PathBuf::new()
         };
-        let generator = dist(workspace, here).join("noisefloor");
-        Ok(Self { program: folder.join("noisefloor"), generator, libraries: folder, lab })
+        let program = folder.join("noisefloor");
+        let generator = match architecture.is_foreign() {
+            true => build_generator(workspace)?,
+            false => program.clone(),
+        };
+        Ok(Self { program, generator, libraries: folder, lab })
     }
+}
+
+/// Builds the program for this machine, in the short way.
+fn build_generator(workspace: &Workspace) -> Result<PathBuf, String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["build", "--release", "--locked"]);
+    cargo.args(["--quiet", "--package", "cli", "--target-dir"]).arg(&workspace.target);
+    command::run(&mut cargo)?;
+    Ok(workspace.target.join("release/noisefloor"))
 }
 
 /// The folder of an architecture's output.
