@@ -118,7 +118,7 @@ fn each_millisecond(seen: &NoiseRun, function: &str) {
 #[test]
 fn a_timer() {
     measure("a_timer", timer, |seen| {
-        counted(seen, seen.events(CulpritKind::Timer, ""), seen.interrupts("LOC"));
+        counted(seen, seen.events(CulpritKind::Timer, ""), seen.timer_interrupts());
         each_millisecond(seen, "timerfd_tmrproc");
     });
 }

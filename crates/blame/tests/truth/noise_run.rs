@@ -264,6 +264,12 @@ impl NoiseRun {
         lines.iter().filter(|found| found.line == line).map(|found| found.count).sum()
     }
 
+    /// The number of timer interrupts in `/proc/interrupts`.
+    pub(crate) fn timer_interrupts(&self) -> u64 {
+        let lines = self.cpu().proc.interrupts.as_ref().unwrap();
+        lines.iter().filter(|found| found.timer).map(|found| found.count).sum()
+    }
+
     /// The number of a softirq in `/proc/softirqs`.
     pub(crate) fn softirqs(&self, name: &str) -> u64 {
         let lines = self.cpu().proc.softirqs.as_ref().unwrap();

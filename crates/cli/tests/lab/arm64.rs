@@ -25,7 +25,7 @@ const ALL: &str = "name = \"all\"\nkernels = [\"debian:6.12-cloud-arm64\"]\nvari
     noise = { cpu = 0, duration = \"300ms\" }\n\
     [[workload]]\nname = \"fifo\"\nnoise = { cpu = 0, duration = \"1s\", fifo = 50 }\n\
     [[workload]]\nname = \"calls\"\n\
-    calls = { cpu = 0, calls = [\"null\", \"switch\", \"fork\"], repeats = 20 }\n\
+    calls = { cpu = 0, calls = [\"getpid\", \"switch\", \"fork\"], repeats = 20 }\n\
     [[workload]]\nname = \"idle\"\nticks = { cpu = 0, duration = \"1s\" }\n\
     [[workload]]\nname = \"latency\"\n\
     latency = { cpu = 0, duration = \"300ms\", interval = \"1ms\" }\n\
