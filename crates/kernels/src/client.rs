@@ -19,38 +19,51 @@ use crate::error::{ClientError, Error};
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What a program that has ended wrote.
-pub(crate) struct Written {
-    pub(crate) status: ExitStatus,
-    pub(crate) output: String,
-    pub(crate) errors: String,
+#[derive(Debug)]
+pub struct Written {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub output: String,
+    /// Its standard error.
+    pub errors: String,
 }
 
 /// A running program; killed with its group when the value is dropped.
 struct Group(Child);
 
-/// Runs a program to its end.
+/// Runs a program to its end, or until `stop` is set: then it is killed with its children, and
+/// there is no output. Its standard input is that of the command.
+///
+/// # Errors
+/// It cannot be started, or its output cannot be stored.
+pub fn run_or_stop(
+    command: &mut Command,
+    stop: &AtomicBool,
+) -> io::Result<Option<Written>> {
+    let [mut output, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
+    let [out, err] = [output.try_clone()?, errors.try_clone()?];
+    let mut group = Group::start(command.env("LC_ALL", "C").stdout(out).stderr(err))?;
+    let status = loop {
+        if let Some(status) = group.0.try_wait()? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    };
+    let [output, errors] = [read(&mut output)?, read(&mut errors)?];
+    Ok(Some(Written { status, output, errors }))
+}
+
+/// The same for a program of the package client.
 ///
 /// # Errors
 /// `Kind::Unavailable` if it cannot be started, `Kind::Interrupted`.
 pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, Error> {
-    let files = || Ok([tempfile::tempfile()?, tempfile::tempfile()?]);
-    let [mut output, mut errors] =
-        files().map_err(|error: io::Error| failed(command, error))?;
-    let copies = || Ok([output.try_clone()?, errors.try_clone()?]);
-    let [out, err] = copies().map_err(|error: io::Error| failed(command, error))?;
-    let mut group = start(command.env("LC_ALL", "C").stdout(out).stderr(err))?;
-    let status = loop {
-        let ended =
-            group.0.try_wait().map_err(|error: io::Error| failed(command, error))?;
-        if let Some(status) = ended {
-            break status;
-        }
-        refuse_stopped(stop)?;
-        thread::sleep(LOOK);
-    };
-    let mut texts = || Ok([read(&mut output)?, read(&mut errors)?]);
-    let [output, errors] = texts().map_err(|error: io::Error| failed(command, error))?;
-    Ok(Written { status, output, errors })
+    let written = run_or_stop(command, stop);
+    written.map_err(|error| not_run(command, error))?.ok_or(Error::Interrupted)
 }
 
 /// Runs a program without input; the output if it succeeds.
@@ -82,7 +95,7 @@ pub(crate) fn pipe(
     stop: &AtomicBool,
 ) -> Result<(), Error> {
     from.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut group = start(from)?;
+    let mut group = Group::start(from).map_err(|error| not_run(from, error))?;
     let Some(output) = group.0.stdout.take() else {
         return Err(complained(from, "no output"));
     };
@@ -124,12 +137,10 @@ pub(crate) fn complained(command: &Command, why: &str) -> Error {
     failed(command, cause)
 }
 
-fn start(command: &mut Command) -> Result<Group, Error> {
-    isolate::tether(command, None);
-    command.spawn().map(Group).map_err(|error| {
-        let is_missing = error.kind() == ErrorKind::NotFound;
-        failed(command, if is_missing { ClientError::Missing } else { error.into() })
-    })
+/// The failure to start a program, or to store its output.
+fn not_run(command: &Command, error: io::Error) -> Error {
+    let is_missing = error.kind() == ErrorKind::NotFound;
+    failed(command, if is_missing { ClientError::Missing } else { error.into() })
 }
 
 /// The failure to run a program.
@@ -143,6 +154,13 @@ fn read(file: &mut File) -> io::Result<String> {
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Group {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        isolate::tether(command, None);
+        command.spawn().map(Self)
+    }
 }
 
 impl Drop for Group {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::options::{self, MissingOptions};
 
 /// A kernel that a guest can boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     /// The name that it was found by: `running`, a path, `debian:6.1-cloud`.
     pub spec: String,

@@ -34,6 +34,7 @@ pub use build::difference::{ConfigDifference, OptionDifference};
 pub use build_error::BuildError;
 pub use build_name::{Base, BuildNameError, BuildSpec, SourceSpec};
 pub use build_option::{OptionError, OptionValue};
+pub use client::{Written, run_or_stop};
 pub use debian::{Fetch, SuiteKernels};
 pub use error::{
     CACHE_VARIABLE, CacheError, ClientError, Error, ImageError, Kind, Unavailable,
