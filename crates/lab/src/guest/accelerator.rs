@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, machine_name};
 use crate::error::{Error, failed};
 use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
@@ -19,7 +19,8 @@ use crate::guest::qemu::Qemu;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 const DEVICE: &str = "/dev/kvm";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-const TRIAL: &str = "accelerator.json";
+/// The beginning of the names of the cached outcomes: machines that share a cache have one each.
+const TRIAL: &str = "accelerator";
 
 /// The outcome of a trial, and the conditions under which it is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +41,7 @@ pub(crate) fn prove(
         return Ok(Engine::Emulated);
     }
     let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
-    let file = cache.folder.join(TRIAL);
+    let file = cache.folder.join(format!("{TRIAL}-{}.json", machine_name()));
     let cached = fs::read(&file).ok().and_then(|json| serde_json::from_slice(&json).ok());
     let holds = |trial: &Trial| trial.boot_id == boot_id && trial.qemu == qemu.version;
     if let Some(trial) = cached.filter(holds) {
