@@ -10,6 +10,7 @@ pub(crate) mod catalogue;
 pub(crate) mod chart;
 mod cost;
 pub(crate) mod explain;
+mod slurm;
 pub(crate) mod watcher;
 
 use std::io;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use ::lab::{Cache, Lab, Run};
+use ::lab::{Cache, Lab, Run, Slurm};
 use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{
@@ -44,6 +45,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::List => catalogue::list(output),
         LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
+        LabCommand::Task(task) => slurm::task(task),
         LabCommand::Check(check) => self::check(check, output),
         LabCommand::Ablate(ablate) => ablate::run(ablate, output),
         LabCommand::Cost(cost) => cost::run(cost, output),
@@ -65,10 +67,16 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         chart: args.chart.chart()?,
         guests: args.guests,
         beside: args.beside,
+        slurm: None,
     };
     if args.beside.is_some() {
         beside::refuse_impossible(&experiment)?;
     }
+    if args.slurm.dry_run {
+        return slurm::print_scripts(&experiment, args, output);
+    }
+    let slurm = slurm::find(args)?;
+    let shown = Shown { slurm: slurm.as_ref(), ..shown };
     let (cells, outcome) = run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output {
         print_outputs(&cells, output)?;
@@ -109,6 +117,8 @@ struct Shown<'a> {
     guests: u64,
     /// What cells are compared with.
     beside: Option<BesideArg>,
+    /// What runs the cells instead of this machine.
+    slurm: Option<&'a Slurm>,
 }
 
 /// Refuses two formats of the report.
@@ -130,7 +140,10 @@ fn run_and_print(
     let files = shown.files.iter().copied();
     let output = output.beside(files.chain(shown.chart.map(|chart| chart.to)))?;
     let lab = open()?;
-    let cells = cells(&lab, experiment.cells(), how, output)?;
+    let cells = match shown.slurm {
+        Some(slurm) => slurm::cells(&lab, slurm, experiment, how, output)?,
+        None => cells(&lab, experiment.cells(), how, output)?,
+    };
     let made_with = lab.made_with();
     let simulated = match shown.beside {
         Some(BesideArg::Sim) => beside::simulations(&cells, experiment.cells()),

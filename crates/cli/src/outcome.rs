@@ -277,6 +277,7 @@ impl From<::lab::Error> for Failure {
             | Kind::Qemu
             | Kind::Parts
             | Kind::Cache
+            | Kind::Slurm
             | Kind::Guest => Self::refused(text),
         }
     }

@@ -1,16 +1,16 @@
 //! Cells, from plans to results.
 
 pub(crate) mod cache;
-mod cell;
+pub(crate) mod cell;
 mod counting;
 pub(crate) mod failed_program;
 pub(crate) mod lab;
 mod packs;
-mod prepare;
+pub(crate) mod prepare;
 pub(crate) mod program;
 pub(crate) mod progress;
-mod results;
+pub(crate) mod results;
 pub(crate) mod run;
-mod scheduler;
+pub(crate) mod scheduler;
 mod symbols;
 mod variations;

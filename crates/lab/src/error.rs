@@ -29,6 +29,8 @@ pub enum Kind {
     Cache,
     /// A program, a library or a file of a cell is missing, or cannot run in a guest.
     Program,
+    /// Slurm is missing, does not answer, or refuses a job.
+    Slurm,
     /// A guest gave no answer.
     Guest,
     /// The user stopped it.
@@ -136,6 +138,44 @@ pub enum Error {
     /// The inputs of a cell cannot be written as JSON.
     #[error("failed to write the inputs of a cell")]
     Inputs(#[source] serde_json::Error),
+    /// A command of Slurm's cannot be run.
+    #[error(
+        "failed to run {0}: {1}; hint: --slurm needs a machine from which jobs are submitted (Debian: \
+         slurm-client); without it, cells run here"
+    )]
+    NoSlurm(&'static str, io::Error),
+    /// A command of Slurm's failed, with its message.
+    #[error("{0} failed: {1}")]
+    Slurm(&'static str, String),
+    /// A path that cannot be part of a batch script.
+    #[error(
+        "failed to write a script for Slurm: {} has a character that is impossible there (a backslash, a \
+         control character, or one that is not UTF-8); hint: set {CACHE_VARIABLE} to another folder",
+        .0.display()
+    )]
+    SlurmPath(PathBuf),
+    /// The path of this program is not known.
+    #[error("failed to find the path of this program")]
+    NoProgramPath(#[source] io::Error),
+    /// A file of an array is not there, or cannot be decoded.
+    #[error(
+        "failed to read {}; hint: nodes need the cache of the machine that submits: set {CACHE_VARIABLE} \
+         to a folder on a file system that all of them share",
+        .0.display()
+    )]
+    Array(PathBuf, #[source] io::Error),
+    /// An array has no task of that number.
+    #[error("the array in {folder} has no task {1}", folder = .0.display())]
+    NoTask(PathBuf, usize),
+    /// A node would run another cell than the one that it got: what is different there.
+    #[error(
+        "this node would run another cell: it has another {0} than the machine that submitted it; hint: \
+         install the same versions of QEMU and noisefloor on all nodes"
+    )]
+    OtherNode(String),
+    /// The image of a kernel has changed since it was found.
+    #[error("the kernel {} was changed meanwhile: run the command again", .0.display())]
+    ChangedKernel(PathBuf),
     /// A guest that should have run a program gave no answer.
     #[error("the guest failed: {0}")]
     Guest(String),
@@ -206,6 +246,14 @@ impl Error {
             | Self::Read(..)
             | Self::Initramfs(_) => Kind::Parts,
             Self::Pack(..) | Self::ForeignProgram(..) => Kind::Program,
+            Self::NoSlurm(..)
+            | Self::Slurm(..)
+            | Self::SlurmPath(_)
+            | Self::NoProgramPath(_)
+            | Self::Array(..)
+            | Self::NoTask(..)
+            | Self::OtherNode(_)
+            | Self::ChangedKernel(_) => Kind::Slurm,
             Self::Guest(_) => Kind::Guest,
             Self::Interrupted => Kind::Interrupted,
         }

@@ -10,6 +10,7 @@ mod last_line;
 mod pack_error;
 mod packing;
 mod parts;
+mod slurm;
 
 pub use cache::Cache;
 pub use cells::lab::Lab;
@@ -20,3 +21,4 @@ pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;
 pub use pack_error::PackError;
 pub use parts::tif_library;
+pub use slurm::{Slurm, run_task};

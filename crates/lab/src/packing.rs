@@ -237,6 +237,18 @@ fn with_path(spec: &ProgramSpec, path: String) -> ProgramSpec {
 }
 
 impl Packed {
+    /// The files in an archive that was made elsewhere, for a guest whose memory is known.
+    pub(crate) fn of_archive(archive: Vec<u8>) -> Self {
+        Self {
+            sha256: checksum(&archive),
+            unpacked: archive.len() as u64, // unused: the memory is known
+            archive: Arc::new(archive),
+            path: None,
+            directory: None,
+            remarks: Vec::new(),
+        }
+    }
+
     /// The memory of a guest with these files, in MiB: the one that was specified, else one that is
     /// large enough.
     ///

@@ -29,8 +29,12 @@ Examples:
   noisefloor lab run mine.toml --kernel ./bzImage --json
   noisefloor lab run atlas --markdown > atlas.md
   noisefloor lab run slices --beside sim
-  noisefloor lab run web --chart web.svg --metric unit_instructions")]
+  noisefloor lab run web --chart web.svg --metric unit_instructions
+  noisefloor lab run atlas --slurm --partition short")]
     Run(RunArgs),
+    /// Run the cells of a task of Slurm, on a node; started by the script of `lab run --slurm`.
+    #[command(hide = true)]
+    Task(TaskArgs),
     /// Run an experiment and check it against the limits or the baseline in its file.
     ///
     /// The exit code is 1 if a cell exceeds one of them or fails; each such cell is listed on
@@ -173,6 +177,33 @@ pub(crate) struct RunArgs {
     /// Also simulate each cell that measures time slices in exact mode, and report both.
     #[arg(long, value_name = "SOURCE", conflicts_with = "markdown")]
     pub(crate) beside: Option<BesideArg>,
+    #[command(flatten)]
+    pub(crate) slurm: SlurmArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SlurmArgs {
+    /// Run the cells as a job array of Slurm, whose nodes share the cache; -j limits the tasks that run at
+    /// the same time. In exact mode each task takes one CPU, and the memory of its guest; in timed mode, a
+    /// node. Other options of sbatch are its variables: SBATCH_TIMELIMIT, SBATCH_ACCOUNT, SBATCH_QOS, ...
+    #[arg(long)]
+    pub(crate) slurm: bool,
+    /// Partition of Slurm [default: that of the cluster].
+    #[arg(long, value_name = "NAME", requires = "slurm", value_parser = partition)]
+    pub(crate) partition: Option<String>,
+    /// Print the batch script; submit and create nothing.
+    #[arg(long, requires = "slurm")]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TaskArgs {
+    /// Folder of the array.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Index of the task.
+    #[arg(value_name = "N")]
+    pub(crate) index: usize,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -432,6 +463,15 @@ fn budget(text: &str) -> Result<Budget, Cause> {
         return Ok(Budget::Builds(builds));
     }
     Ok(Budget::Time(seconds(text)?))
+}
+
+/// The name of a partition of Slurm, or several, separated by commas.
+fn partition(text: &str) -> Result<String, Cause> {
+    match text.is_empty() || text.contains(|c: char| c.is_control() || c.is_whitespace())
+    {
+        true => Err("expected the name of a partition".into()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 /// A size in MiB: `512M`, `2G`.

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
         chart: args.chart.chart()?,
         guests: GUESTS,
         beside: None,
+        slurm: None,
     };
     let (cells, outcome) = lab::run_and_print(&experiment, &args.how, &shown, output)?;
     if args.show_output || args.tif && output.is_text() && !args.markdown {

@@ -20,6 +20,8 @@ use crate::guest::console::Console;
 
 /// The file with the inputs of a result, for people and for other tools.
 const INPUTS: &str = "inputs.json";
+/// The extension of a result that differs from the cached one.
+const DIFFERS: &str = "differs";
 /// How much of each end of a long console is stored.
 const CONSOLE_END: usize = 64 << 10;
 
@@ -69,6 +71,11 @@ impl CellCache {
         read(&self.results.join(key)).ok()
     }
 
+    /// The result of a cell that differs from the cached one, if there is one.
+    pub(crate) fn find_differing(&self, key: &str) -> Option<Answer> {
+        read(&self.results.join(key).with_extension(DIFFERS)).ok()
+    }
+
     /// Stores the result of the boot in `folder`, which is moved from there. If it differs from
     /// the cached one, both are stored.
     pub(crate) fn store(
@@ -88,7 +95,7 @@ impl CellCache {
             }
             let differs = self.find(key).is_some() && !same(&new, &place, counts);
             let place =
-                if differs { place.with_extension("differs") } else { place.clone() };
+                if differs { place.with_extension(DIFFERS) } else { place.clone() };
             if place.exists() {
                 fs::remove_dir_all(&place)?;
             }

@@ -42,7 +42,7 @@ const WORK_PER_SECOND: u32 = 60;
 pub(crate) struct Ready {
     pub(crate) request: Request,
     /// Which repeat of the same cell it is, from 1.
-    repeat: u32,
+    pub(crate) repeat: u32,
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Ready {
     /// Programs beside the agent, by their names.
     files: Vec<(String, Vec<u8>)>,
     /// The files of a measured program.
-    packed: Option<Packed>,
+    pub(crate) packed: Option<Packed>,
     arguments: Vec<String>,
     /// The inputs that the result depends on, as JSON.
     pub(crate) inputs: String,

@@ -35,14 +35,30 @@ impl Lab {
         if plans.is_empty() {
             return Ok(());
         }
-        let emulator = self.emulator(architecture)?;
-        let Emulator { qemu, counting } = emulator;
-        if counting.get().is_none() && plans.iter().any(|p| p.mode == Mode::Exact) {
-            let answer = self.load_counter(emulator, run)?;
-            let _ = counting.set(answer); // else another thread has set the same
+        if plans.iter().any(|plan| plan.mode == Mode::Exact) {
+            self.try_counter(architecture, run)?;
         }
+        let emulator = self.emulator(architecture)?;
         let Some(reason) = emulator.uncounted() else { return Ok(()) };
-        plans.iter().try_for_each(|plan| refuse(plan, &qemu.version, reason))
+        let version = &emulator.qemu.version;
+        plans.iter().try_for_each(|plan| refuse(plan, version, reason))
+    }
+
+    /// Determines whether the QEMU of that architecture loads the counter, once.
+    ///
+    /// # Errors
+    /// As [`Self::probe_counter`].
+    pub(crate) fn try_counter(
+        &self,
+        architecture: Architecture,
+        run: &Run<'_>,
+    ) -> Result<(), Error> {
+        let emulator = self.emulator(architecture)?;
+        if emulator.counting.get().is_none() {
+            let answer = self.load_counter(emulator, run)?;
+            let _ = emulator.counting.set(answer); // else another thread has set the same
+        }
+        Ok(())
     }
 
     fn load_counter(

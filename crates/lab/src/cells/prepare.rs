@@ -62,6 +62,21 @@ impl Prepared {
     }
 }
 
+/// Where the guests of cells boot, and with them the engines of those in real time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Engines {
+    OfThisMachine,
+    Elsewhere,
+}
+
+/// The engine of a mode where it is not known whether KVM works.
+fn unproven(mode: Mode) -> Engine {
+    match mode {
+        Mode::Exact => Engine::Counted,
+        Mode::Timed => Engine::Emulated,
+    }
+}
+
 /// The reason without the cell: several cells that lack one program have one message.
 fn reason(error: &Error) -> String {
     let Error::Pack(_, why) = error else { return chain(error) };
@@ -70,11 +85,13 @@ fn reason(error: &Error) -> String {
 
 impl Lab {
     /// Finds the kernels of all plans, and refuses what this QEMU cannot do. The cells of an
-    /// unavailable kernel are lost, unless all are.
+    /// unavailable kernel are lost, unless all are. Guests in real time that boot on other machines get
+    /// the engine of those (`engines`).
     pub(crate) fn prepare(
         &self,
         plans: &[CellPlan],
         run: &Run<'_>,
+        engines: Engines,
         say: &mut dyn FnMut(&str),
     ) -> Result<Preparation, Error> {
         let architectures = self.refuse(plans)?;
@@ -103,7 +120,12 @@ impl Lab {
                     Err(Arc::new(Error::Kernel(Arc::clone(error))))
                 }
                 (Ok(Requested { request, packed }), Some(Ok(kernel))) => {
-                    let engine = self.engine(plan, kernel, run, say)?;
+                    let engine = match engines {
+                        Engines::OfThisMachine => {
+                            self.engine(plan.mode, kernel, run, say)?
+                        }
+                        Engines::Elsewhere => unproven(plan.mode),
+                    };
                     match Ready::new(request, packed.as_ref(), kernel, engine, self) {
                         Ok(ready) => Ok(ready.repeated(plan.repeat)),
                         Err(error @ Error::NoExit(..)) => Err(Arc::new(error)),
@@ -194,14 +216,15 @@ impl Lab {
         }
     }
 
-    fn engine(
+    /// The engine of a mode on this machine.
+    pub(crate) fn engine(
         &self,
-        plan: &CellPlan,
+        mode: Mode,
         kernel: &Kernel,
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Engine, Error> {
-        if plan.mode == Mode::Exact {
+        if mode == Mode::Exact {
             return Ok(Engine::Counted);
         }
         if kernel.architecture.machine() != std::env::consts::ARCH {

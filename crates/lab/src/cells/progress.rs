@@ -29,6 +29,7 @@ pub struct Progress {
 /// The events so far.
 pub(crate) struct Tracker {
     cells: usize,
+    /// How many cells run in parallel; 0: that is not known, and the remaining time is not estimated.
     jobs: usize,
     /// When each cell that runs booted.
     running: BTreeMap<usize, Instant>,
@@ -81,7 +82,7 @@ impl Tracker {
         let running = self.running.len();
         let to_do = cells.saturating_sub(ran + cached);
         let had: Vec<Duration> = self.running.values().map(Instant::elapsed).collect();
-        let mean = self.took.checked_div(self.ended);
+        let mean = self.took.checked_div(self.ended).filter(|_| self.jobs > 0);
         let left = mean.map(|mean| left(mean, to_do, &had, self.jobs));
         Progress { cells, ran, cached, lost, running, left }
     }

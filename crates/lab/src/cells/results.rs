@@ -34,26 +34,28 @@ impl Lab {
             Ok(ready) => ready,
             Err(error) => return Ok(Some(unavailable(plan, error))),
         };
+        let ending = self.ending(ready, run, notify)?;
+        Ok(ending.map(|(cached, ending)| completed(plan, ready, cached, ending)))
+    }
+
+    /// Whether the result of a cell was cached, and the result; `None` if it was stopped.
+    pub(crate) fn ending(
+        &self,
+        ready: &Ready,
+        run: &Run<'_>,
+        notify: Notify<'_>,
+    ) -> Result<Option<(bool, Ending)>, Error> {
         let key = ready.key();
         let waits = || notify(Step::Waits);
         let Some(_lock) = self.cell_cache.lock(&key, run.stop, &waits)? else {
             return Ok(None);
         };
-        if let Some(answer) =
-            self.cell_cache.find(&key).filter(|_| is_cacheable(ready) && !run.fresh)
-        {
-            return Ok(Some(completed(
-                plan,
-                ready,
-                true,
-                Ending::Done(Box::new(answer)),
-            )));
+        if let Some(answer) = self.cached_answer(ready).filter(|_| !run.fresh) {
+            return Ok(Some((true, Ending::Done(Box::new(answer)))));
         }
         let symbols = match self.symbols(ready, run, notify)? {
             SymbolNames::Text(symbols) => symbols,
-            SymbolNames::Lost(ending) => {
-                return Ok(Some(completed(plan, ready, false, ending)));
-            }
+            SymbolNames::Lost(ending) => return Ok(Some((false, ending))),
             SymbolNames::Stopped => return Ok(None),
         };
         notify(Step::Boots);
@@ -63,7 +65,12 @@ impl Lab {
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
             Ended::Off(host) => self.ended(ready, &key, host, place.path())?,
         };
-        Ok(Some(completed(plan, ready, false, ending)))
+        Ok(Some((false, ending)))
+    }
+
+    /// The cached answer of a cell, if its result is the same each time and there is one.
+    pub(crate) fn cached_answer(&self, ready: &Ready) -> Option<Answer> {
+        is_cacheable(ready).then(|| self.cell_cache.find(&ready.key())).flatten()
     }
 
     /// The ending of a cell that has run in `folder`, and whose process used that on the host. A
@@ -109,6 +116,15 @@ impl Lab {
             doubts.push(Doubt::new(Code::Emulated, EMULATED));
         }
         Ok(answer)
+    }
+
+    /// The stored answer of an exact cell that has run; with `differs`, the one that differs from the
+    /// cached one.
+    pub(crate) fn stored_answer(&self, ready: &Ready, differs: bool) -> Option<Answer> {
+        match differs {
+            true => self.cell_cache.find_differing(&ready.key()),
+            false => self.cell_cache.find(&ready.key()),
+        }
     }
 
     /// The cached result of the one cell whose identity has that prefix.
@@ -165,7 +181,7 @@ const UNCOUNTED: &str = "instructions were counted by the guest's own clock only
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
 
 /// Whether a cell's result is the same each time.
-fn is_cacheable(ready: &Ready) -> bool {
+pub(crate) fn is_cacheable(ready: &Ready) -> bool {
     ready.request.mode == Mode::Exact
 }
 
@@ -224,7 +240,12 @@ fn rejected_lists(facts: &Facts) -> Option<Doubt> {
 }
 
 /// A cell with the ending of its run.
-fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+pub(crate) fn completed(
+    plan: &CellPlan,
+    ready: &Ready,
+    cached: bool,
+    mut ending: Ending,
+) -> Cell {
     if let Ending::Done(answer) = &mut ending {
         let rejected = rejected_lists(&answer.recording.facts);
         let unusable = rejected.or_else(|| absent_cpus(&ready.request));
@@ -246,7 +267,7 @@ fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -
 }
 
 /// A cell that is lost because its kernel or its program is not available.
-fn unavailable(plan: &CellPlan, error: &Error) -> Cell {
+pub(crate) fn unavailable(plan: &CellPlan, error: &Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
     planned(plan, Ending::Lost { why: chain(error), console })
 }

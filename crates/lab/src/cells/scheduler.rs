@@ -11,8 +11,8 @@ use experiments::CellPlan;
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::cells::lab::Lab;
-use crate::cells::prepare::{Preparation, Prepared};
-use crate::cells::progress::Tracker;
+use crate::cells::prepare::{Engines, Preparation, Prepared};
+use crate::cells::progress::{Progress, Tracker};
 use crate::cells::run::{CellObserver, Run, Step};
 use crate::cells::variations::{self, Planned};
 use crate::error::Error;
@@ -25,6 +25,28 @@ enum Event {
     Step(usize, Step),
     Ended(usize, Box<Result<Option<Cell>, Error>>),
 }
+
+/// What runs prepared cells.
+pub(crate) trait Workers {
+    /// Where the guests boot.
+    fn engines(&self) -> Engines;
+
+    /// The results of cells, each at its index; `None` for a cell that has none because it was ended
+    /// early.
+    ///
+    /// # Errors
+    /// Those after which no further cell can be run.
+    fn work(
+        &self,
+        lab: &Lab,
+        prepared: &[Prepared],
+        run: Run<'_>,
+        observer: &mut dyn CellObserver,
+    ) -> Result<Vec<Option<Cell>>, Error>;
+}
+
+/// Threads of this process.
+struct Threads;
 
 impl Lab {
     /// Runs all plans, or takes their results from the cache. If it is stopped early, these are the
@@ -39,15 +61,32 @@ impl Lab {
         run: Run<'_>,
         observer: &mut dyn CellObserver,
     ) -> Result<Vec<Cell>, Error> {
+        self.run_with(&Threads, plans, run, observer)
+    }
+
+    /// The same with other workers.
+    pub(crate) fn run_with(
+        &self,
+        workers: &dyn Workers,
+        plans: &[CellPlan],
+        run: Run<'_>,
+        observer: &mut dyn CellObserver,
+    ) -> Result<Vec<Cell>, Error> {
+        let mut say = |text: &str| observer.say(text);
         let Preparation { prepared, remarks } =
-            self.prepare(plans, &run, &mut |text| observer.say(text))?;
+            self.prepare(plans, &run, workers.engines(), &mut say)?;
         remarks.iter().for_each(|remark| observer.remark(remark));
         let mut cells = vec![None; prepared.len()];
-        let first = variations::of_all(&prepared, self)?;
-        self.run_variations(first, run, observer, &mut cells)?;
+        let mut work = |planned: Vec<Planned>, cells: &mut [Option<Cell>]| {
+            let (owners, prepared): (Vec<usize>, Vec<Prepared>) =
+                planned.into_iter().unzip();
+            let done = workers.work(self, &prepared, run, &mut *observer)?;
+            add_variations(cells, &owners, &prepared, done);
+            Ok::<(), Error>(())
+        };
+        work(variations::of_all(&prepared, self)?, &mut cells)?;
         if !run.stop.load(Ordering::Relaxed) {
-            let further = variations::further(&prepared, &cells, self)?;
-            self.run_variations(further, run, observer, &mut cells)?;
+            work(variations::further(&prepared, &cells, self)?, &mut cells)?;
         }
         if cells.iter().all(Option::is_none) && !cells.is_empty() {
             return Err(Error::Interrupted);
@@ -56,49 +95,6 @@ impl Lab {
         cells.iter_mut().for_each(variations::doubt);
         doubt_repeats(&mut cells);
         Ok(cells)
-    }
-
-    /// Runs variations, and adds them to their cells.
-    fn run_variations(
-        &self,
-        planned: Vec<Planned>,
-        run: Run<'_>,
-        observer: &mut dyn CellObserver,
-        cells: &mut [Option<Cell>],
-    ) -> Result<(), Error> {
-        let (owners, prepared): (Vec<usize>, Vec<Prepared>) = planned.into_iter().unzip();
-        let done = self.work(&prepared, run, observer)?;
-        for ((owner, prepared), cell) in owners.into_iter().zip(prepared).zip(done) {
-            if let (Some(cell), Some(owner)) = (cell, cells.get_mut(owner)) {
-                variations::add(owner, prepared.variation, cell);
-            }
-        }
-        Ok(())
-    }
-
-    fn work(
-        &self,
-        prepared: &[Prepared],
-        run: Run<'_>,
-        observer: &mut dyn CellObserver,
-    ) -> Result<Vec<Option<Cell>>, Error> {
-        let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
-        let next = AtomicUsize::new(0);
-        let mut results = Results::new(prepared.len(), run.jobs);
-        thread::scope(|scope| {
-            let (events, received) = channel();
-            for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
-                let (events, next, order) = (events.clone(), &next, order.as_slice());
-                scope.spawn(move || {
-                    let take =
-                        || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-                    self.work_through(prepared, take, run, &events);
-                });
-            }
-            drop(events);
-            results.receive(&received, &next, observer);
-        });
-        results.cells()
     }
 
     /// Runs one cell after the other, until there are none or it is stopped.
@@ -120,10 +116,60 @@ impl Lab {
     }
 }
 
-/// The indices of cells on these kernels in the order in which they are run. The first cell of a
-/// kernel may have to boot it for its symbols, for which the kernel's other cells wait: such boots
-/// of several kernels run in parallel.
-fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
+impl Workers for Threads {
+    fn engines(&self) -> Engines {
+        Engines::OfThisMachine
+    }
+
+    fn work(
+        &self,
+        lab: &Lab,
+        prepared: &[Prepared],
+        run: Run<'_>,
+        observer: &mut dyn CellObserver,
+    ) -> Result<Vec<Option<Cell>>, Error> {
+        let order = order(prepared);
+        let next = AtomicUsize::new(0);
+        let mut results = Results::new(prepared.len(), run.jobs);
+        thread::scope(|scope| {
+            let (events, received) = channel();
+            for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
+                let (events, next, order) = (events.clone(), &next, order.as_slice());
+                scope.spawn(move || {
+                    let take =
+                        || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+                    lab.work_through(prepared, take, run, &events);
+                });
+            }
+            drop(events);
+            results.receive(&received, &next, observer);
+        });
+        results.cells()
+    }
+}
+
+/// Adds the results of variations to their cells; `owners` has the cells' indices.
+fn add_variations(
+    cells: &mut [Option<Cell>],
+    owners: &[usize],
+    prepared: &[Prepared],
+    done: Vec<Option<Cell>>,
+) {
+    for ((owner, prepared), cell) in owners.iter().zip(prepared).zip(done) {
+        if let (Some(cell), Some(owner)) = (cell, cells.get_mut(*owner)) {
+            variations::add(owner, prepared.variation, cell);
+        }
+    }
+}
+
+/// The indices of cells in the order in which they are run.
+pub(crate) fn order(prepared: &[Prepared]) -> Vec<usize> {
+    by_kernel(prepared.iter().map(|prepared| &prepared.plan.kernel))
+}
+
+/// The same by their kernels. The first cell of a kernel may have to boot it for its symbols, for
+/// which the kernel's other cells wait: such boots of several kernels run in parallel.
+fn by_kernel<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     let (mut first, others): (Vec<_>, Vec<_>) =
         kernels.enumerate().partition(|(_, kernel)| seen.insert(*kernel));
@@ -132,7 +178,7 @@ fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
 }
 
 /// The cells so far.
-struct Results {
+pub(crate) struct Results {
     cells: Vec<Option<Cell>>,
     failed: Option<Error>,
     tracker: Tracker,
@@ -140,7 +186,8 @@ struct Results {
 }
 
 impl Results {
-    fn new(cells: usize, jobs: usize) -> Self {
+    /// Those of that many cells, of which `jobs` run in parallel.
+    pub(crate) fn new(cells: usize, jobs: usize) -> Self {
         Self {
             cells: (0..cells).map(|_| None).collect(),
             failed: None,
@@ -167,14 +214,14 @@ impl Results {
             if self.failed.is_some() {
                 next.store(self.cells.len(), Ordering::Relaxed);
             }
-            observer.progress(self.tracker.progress());
+            observer.progress(self.progress());
         }
     }
 
     /// Reports a step that concerns several cells once.
     fn step(&mut self, index: usize, step: Step, observer: &mut dyn CellObserver) {
         let text = match step {
-            Step::Boots => return self.tracker.boots(index),
+            Step::Boots => return self.boots(index),
             Step::Waits => "waiting for another process that runs this cell".to_owned(),
             Step::ReadsSymbols(release) => {
                 format!("reading the symbols of {release}, once per kernel")
@@ -185,7 +232,13 @@ impl Results {
         }
     }
 
-    fn ended(
+    /// A cell boots.
+    pub(crate) fn boots(&mut self, index: usize) {
+        self.tracker.boots(index);
+    }
+
+    /// A cell has ended; `None` if it was ended early.
+    pub(crate) fn ended(
         &mut self,
         index: usize,
         cell: Result<Option<Cell>, Error>,
@@ -202,8 +255,12 @@ impl Results {
         self.cells[index] = cell;
     }
 
+    pub(crate) fn progress(&self) -> Progress {
+        self.tracker.progress()
+    }
+
     /// The cells that have ended, each at its index.
-    fn cells(self) -> Result<Vec<Option<Cell>>, Error> {
+    pub(crate) fn cells(self) -> Result<Vec<Option<Cell>>, Error> {
         self.failed.map_or(Ok(self.cells), Err)
     }
 }
@@ -236,8 +293,6 @@ fn doubt_repeats(cells: &mut [Cell]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells::progress::Progress;
-
     #[derive(Default)]
     struct Recorder {
         reported: Vec<String>,
@@ -277,7 +332,7 @@ mod tests {
     #[test]
     fn kernels_come_first() {
         let kernels = ["a", "a", "b", "a", "c", "b"].map(str::to_owned);
-        assert_eq!(order(kernels.iter()), [0, 2, 4, 1, 3, 5]);
+        assert_eq!(by_kernel(kernels.iter()), [0, 2, 4, 1, 3, 5]);
     }
 
     /// Check that slow steps are reported once per kernel and once for all waiting, and that

@@ -1,8 +1,9 @@
 //! The request for one boot of a guest: a cell's measurement, or a task of the lab itself.
 
 use agent::Task;
-use experiments::{CellPlan, Machine, usual_environment};
+use experiments::{CellPlan, Machine, MachineKind, usual_environment};
 use recording::{BackgroundLoad, GuestSetting, Mode, ServiceSpec, Source};
+use serde::{Deserialize, Serialize};
 
 /// The number of the first variation of a cell, and its seed.
 pub(crate) const FIRST: u32 = 1;
@@ -10,9 +11,11 @@ pub(crate) const FIRST: u32 = 1;
 /// addresses and the times of events; large ones, the sizes of the kernel's tables, too.
 const MORE_MEMORY_MIB: [u32; 6] = [1, 3, 9, 27, 81, 243];
 
-/// The request for one guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The request for one guest. As JSON, it is what another machine needs to boot the same guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Request {
+    #[serde(with = "MachineJson")]
     pub(crate) machine: Machine,
     /// Boot parameters that are added to the lab's own; may be empty.
     pub(crate) params: String,
@@ -31,6 +34,26 @@ pub(crate) struct Request {
     pub(crate) mode: Mode,
     /// The seed of the guest's random numbers, in exact mode.
     pub(crate) seed: u32,
+}
+
+/// A machine as JSON. That of an experiment has fewer boards (`experiments`).
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Machine")]
+struct MachineJson {
+    #[serde(with = "MachineKindJson")]
+    kind: MachineKind,
+    cpu: String,
+    cpus: u32,
+    memory_mib: u32,
+}
+
+/// A board as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "MachineKind", rename_all = "snake_case")]
+enum MachineKindJson {
+    Pc,
+    Microvm,
+    Virt,
 }
 
 impl Request {
