@@ -1,4 +1,4 @@
-//! Programs of the system's package client, run so that they can be stopped.
+//! Programs, among them the system's package client, run so that they can be stopped.
 //!
 //! Each runs in a process group of its own, out of reach of the terminal's Ctrl-C, and is
 //! killed with all its children as soon as `stop` is set. Its standard input is empty, and

@@ -41,8 +41,7 @@ impl Cache {
             .or_else(|| {
                 variable("HOME").map(|home| lab(Path::new(&home).join(".cache")))
             });
-        let folder = folder.ok_or(Error::NoCache)?;
-        Ok(std::path::absolute(&folder).unwrap_or(folder))
+        folder.ok_or(Error::NoCache)
     }
 
     /// The cache in that folder; created if it does not exist.

@@ -159,11 +159,11 @@ pub enum Error {
     NoProgramPath(#[source] io::Error),
     /// A file of an array is not there, or cannot be decoded.
     #[error(
-        "failed to read {}; hint: nodes need the cache of the machine that submits: set {CACHE_VARIABLE} \
-         to a folder on a file system that all of them share",
-        .0.display()
+        "failed to read {path}: {1}; hint: nodes need the cache of the machine that submits: set \
+         {CACHE_VARIABLE} to a folder on a file system that all of them share",
+        path = .0.display()
     )]
-    Array(PathBuf, #[source] io::Error),
+    Array(PathBuf, io::Error),
     /// An array has no task of that number.
     #[error("the array in {folder} has no task {1}", folder = .0.display())]
     NoTask(PathBuf, usize),

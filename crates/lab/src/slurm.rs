@@ -24,7 +24,7 @@ mod watch;
 mod workers;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use experiments::CellPlan;
@@ -87,6 +87,7 @@ impl Slurm {
         plans: &[CellPlan],
     ) -> Result<Vec<String>, Error> {
         let cache = Cache::path()?;
+        let cache = path::absolute(&cache).unwrap_or(cache);
         let of_mode = |mode| {
             let plans = plans.iter().filter(move |plan| plan.mode == mode);
             let count: usize = plans.clone().map(|plan| runs(plan) as usize).sum();

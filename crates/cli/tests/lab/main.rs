@@ -32,6 +32,7 @@ mod rtla;
 mod schedulers;
 mod site;
 mod slices;
+mod slurm;
 mod trim;
 mod variations;
 mod watched;

@@ -110,10 +110,13 @@ impl<'a> Array<'a> {
             folder.clean(&BTreeSet::new());
             return Ok(());
         }
-        let submitted = self.submit(folder, missing, observer);
-        let mut job = match submitted {
+        let mut job = match self.submit(&folder, missing, observer) {
             Err(Error::Interrupted) => return self.cancel(observer),
-            submitted => submitted?,
+            Err(error) => {
+                folder.remove_inputs();
+                return Err(error);
+            }
+            Ok(job) => job,
         };
         self.watch(&mut job, results, observer)?;
         match self.run.stop.load(Ordering::Relaxed) {
@@ -180,13 +183,13 @@ impl<'a> Array<'a> {
     /// Writes the files of an array of these cells, and submits it.
     fn submit(
         &self,
-        folder: ArrayFolder,
+        folder: &ArrayFolder,
         cells: Vec<SlurmCell<'a>>,
         observer: &mut dyn CellObserver,
     ) -> Result<Job<'a>, Error> {
         folder.clear_logs()?;
         for cell in &cells {
-            let file = CellFile::new(cell.name(), cell.ready, self.lab, &folder)?;
+            let file = CellFile::new(cell.name(), cell.ready, self.lab, folder)?;
             folder.write_cell(&cell.file, &file)?;
         }
         let memory_mib = cells.iter().map(|cell| memory_mib(cell.ready)).max();
@@ -216,6 +219,7 @@ impl<'a> Array<'a> {
         observer
             .say(&format!("submitted job {number} to Slurm: {}", tasks_of(tasks.len())));
         let waiting = tasks.into_iter().enumerate().collect();
+        let folder = folder.clone();
         Ok(Job { number, folder, waiting, failed: BTreeSet::new() })
     }
 

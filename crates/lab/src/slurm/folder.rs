@@ -195,14 +195,20 @@ impl ArrayFolder {
             let _ = fs::remove_dir_all(&self.0);
             return;
         }
-        for part in [CELLS, OUTCOMES, ARCHIVES, KERNELS] {
-            let _ = fs::remove_dir_all(self.0.join(part));
-        }
+        self.remove_inputs();
+        let _ = fs::remove_dir_all(self.0.join(OUTCOMES));
         let logs = fs::read_dir(self.0.join(LOG)).into_iter().flatten().flatten();
         let kept: BTreeSet<PathBuf> =
             failed_tasks.iter().map(|task| self.log(*task)).collect();
         for log in logs.filter(|log| !kept.contains(&log.path())) {
             let _ = fs::remove_file(log.path());
+        }
+    }
+
+    /// Removes the inputs of an array that is not submitted, or has ended.
+    pub(crate) fn remove_inputs(&self) {
+        for part in [CELLS, ARCHIVES, KERNELS] {
+            let _ = fs::remove_dir_all(self.0.join(part)); // else the next run overwrites it
         }
     }
 

@@ -88,8 +88,8 @@ pub(crate) fn tasks_max(config: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Check that squeue's lines are parsed, and that tasks which wait, run and have ended are told
-    /// apart.
+    /// Check that squeue's lines are parsed, and that tasks which wait, run and have ended are
+    /// distinguished.
     #[test]
     fn tasks() {
         let text = "12 0 RUNNING None\n12 1 PENDING BeginTime\n12 2 NODE_FAIL None\n\

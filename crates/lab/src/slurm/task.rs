@@ -78,7 +78,7 @@ impl Task<'_> {
         let cell = folder.cell(file)?;
         say(&format!("{}, on node {}", cell.name, self.node));
         let ready = cell.ready(lab, folder, &run, say)?;
-        let notify = |_: Step| {}; // nobody watches
+        let notify = |_: Step| {};
         let Some((_, ending)) = lab.ending(&ready, &run, &notify)? else {
             return Err(Error::Interrupted);
         };
