@@ -53,7 +53,8 @@ fn package(
     let mut file = out.as_os_str().to_owned();
     file.push(".tar.xz");
     let mut tar = plan.tool("tar");
-    tar.env("XZ_OPT", "-9e -T1").args([
+    // More context than usual (lc) saves 0.3 %. A filter for x86 would save 6 %, and BusyBox cannot read it.
+    tar.env("XZ_OPT", "-T1 --lzma2=preset=9e,lc=4").args([
         "--sort=name",
         "--owner=0",
         "--group=0",
