@@ -102,15 +102,22 @@ pub(crate) fn report_choice(pick: &Pick, quiet: bool) {
 
 /// The reason for the choice of this CPU, unless the user named it.
 fn reason(pick: &Pick) -> Option<String> {
-    let why = match pick.why {
-        Reason::Requested => return None,
-        Reason::NohzFull => "its tick stops while a single task runs there (nohz_full)",
-        Reason::Isolated => "the scheduler does not balance tasks to it (isolated)",
-        Reason::LeastInterrupted => "it had the fewest interrupts since boot",
-    };
+    if pick.why == Reason::Requested {
+        return None;
+    }
     let siblings = match pick.siblings.is_empty() {
         true => String::new(),
         false => format!("; CPU {} shares its core: keep it idle", pick.siblings),
     };
-    Some(format!("CPU {}: {why}{siblings}", pick.cpu))
+    Some(format!("CPU {}: {}{siblings}", pick.cpu, describe(pick.why)))
+}
+
+/// The reason for the choice of a CPU, in words.
+pub(crate) fn describe(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Requested => "requested",
+        Reason::NohzFull => "its tick stops while a single task runs there (nohz_full)",
+        Reason::Isolated => "the scheduler does not balance tasks to it (isolated)",
+        Reason::LeastInterrupted => "it had the fewest interrupts since boot",
+    }
 }

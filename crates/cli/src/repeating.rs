@@ -187,7 +187,7 @@ pub(crate) fn repeat_with(
     repetition.line.clear();
     let Repetition { sets, mut doubts, mut outcome, .. } = repetition;
     let runs = sets.iter().map(RunSet::runs).sum();
-    if let Some(ended) = next.ended_early(&number_of_runs(runs), runs > 0)? {
+    if let Some(ended) = next.ended_early(runs, "run")? {
         doubts.push(ended.doubt);
         outcome = ended.outcome;
     }
@@ -201,23 +201,24 @@ struct EndedEarly {
 }
 
 impl Next {
-    /// What follows if this ended the runs, of which there are so many, before they were complete.
+    /// What follows if this ended the runs, or pairs of them (`what`), before they were complete.
     ///
     /// # Errors
-    /// The first run failed.
+    /// The first one failed.
     fn ended_early(
         self,
-        runs: &str,
-        has_runs: bool,
+        count: usize,
+        what: &str,
     ) -> Result<Option<EndedEarly>, Failure> {
         match self {
             Self::Continue => Ok(None),
             Self::Interrupted => {
-                let text = format!("ended early, after {runs}");
+                let end = if count == 1 { "" } else { "s" };
+                let text = format!("ended early, after {count} {what}{end}");
                 let doubt = Doubt::new(Code::Interrupted, text);
                 Ok(Some(EndedEarly { doubt, outcome: Outcome::Doubtful }))
             }
-            Self::Failed(why) if !has_runs => Err(why),
+            Self::Failed(why) if count == 0 => Err(why),
             Self::Failed(why) => {
                 say(&why);
                 let doubt = Doubt::new(Code::Interrupted, "ended early: a run failed");
@@ -225,10 +226,6 @@ impl Next {
             }
         }
     }
-}
-
-fn number_of_runs(runs: usize) -> String {
-    if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }
 
 /// A repetition that has begun.
@@ -320,19 +317,9 @@ impl<'a> Repetition<'a> {
         variant: usize,
         repeat: Option<Repeat>,
     ) -> Result<Next, Failure> {
-        if !std::mem::take(&mut self.is_first) {
-            self.forwarding.pause(self.plan.schedule.pause).map_err(Failure::refused)?;
-        }
-        if self.forwarding.is_interrupted() {
+        let is_first = std::mem::take(&mut self.is_first);
+        if !self.plan.schedule.begins(is_first, self.forwarding)? {
             return Ok(Next::Interrupted);
-        }
-        if let Some(command) = &self.plan.schedule.prepare {
-            let prepared =
-                prepare(command, self.plan.schedule.shows_output, self.forwarding);
-            if self.forwarding.is_interrupted() {
-                return Ok(Next::Interrupted);
-            }
-            prepared?;
         }
         let tunings = &self.plan.variants[variant].tunings;
         let lease = match tunings.is_empty() {
@@ -404,6 +391,29 @@ impl<'a> Repetition<'a> {
 }
 
 impl Schedule {
+    /// Pauses before every run but the first, and prepares it; `false` if a signal has ended the runs.
+    ///
+    /// # Errors
+    /// The command that prepares it failed.
+    fn begins(
+        &self,
+        is_first: bool,
+        forwarding: &mut Forwarding,
+    ) -> Result<bool, Failure> {
+        if !is_first {
+            forwarding.pause(self.pause).map_err(Failure::refused)?;
+        }
+        if forwarding.is_interrupted() {
+            return Ok(false);
+        }
+        let Some(command) = &self.prepare else { return Ok(true) };
+        let prepared = prepare(command, self.shows_output, forwarding);
+        if forwarding.is_interrupted() {
+            return Ok(false);
+        }
+        prepared.map(|()| true)
+    }
+
     /// Why the program of a run failed, if that matters.
     fn failure(&self, program: &str, recording: &Recording) -> Option<Failure> {
         let Body::Run { series, .. } = &recording.body else { return None };

@@ -86,17 +86,16 @@ impl RunArgs {
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let mut reused = ReusedTrace::default();
-    let once = Turn { cpus: args.cpus.as_ref(), gate: None };
+    let turn = || Turn { cpus: args.cpus.as_ref(), gate: None };
     if !args.again {
-        return run_once(args, once, output, &mut reused);
+        return run_once(args, turn(), output, &mut reused);
     }
     let mut orders = Orders::take().map_err(Failure::refused)?;
     if args.gated {
         return run_gated(args, output, &mut orders);
     }
     loop {
-        let again = Turn { cpus: args.cpus.as_ref(), gate: None };
-        let outcome = run_once(args, again, output, &mut reused)?;
+        let outcome = run_once(args, turn(), output, &mut reused)?;
         if !orders.is_another(&mut reused).map_err(Failure::refused)? {
             return Ok(outcome);
         }

@@ -27,7 +27,7 @@ use crate::repeating::child::{remove_left_behind, temporary_folder};
 use crate::repeating::duet::side::Side;
 use crate::repeating::duet::step::{Finished, run_at_once, run_in_turn};
 use crate::repeating::folder::SetFolder;
-use crate::repeating::{Next, Schedule, prepare, time_of};
+use crate::repeating::{Next, Schedule, time_of};
 
 /// The programs, in order.
 const PROGRAMS: [DuetProgram; 2] = [DuetProgram::A, DuetProgram::B];
@@ -67,11 +67,7 @@ pub(crate) fn run_pairs(
     let next = duet.all();
     duet.line.clear();
     let mut runs = duet.runs;
-    let count = match runs.pairs.len() {
-        1 => "1 pair".to_owned(),
-        count => format!("{count} pairs"),
-    };
-    if let Some(ended) = next.ended_early(&count, !runs.pairs.is_empty())? {
+    if let Some(ended) = next.ended_early(runs.pairs.len(), "pair")? {
         runs.doubts.push(ended.doubt);
         runs.outcome = ended.outcome;
     }
@@ -160,18 +156,8 @@ impl<'a> Pairs<'a> {
         round: Option<u32>,
     ) -> Result<Next, Failure> {
         let schedule = &self.plan.schedule;
-        if !std::mem::take(&mut self.is_first) {
-            self.forwarding.pause(schedule.pause).map_err(Failure::refused)?;
-        }
-        if self.forwarding.is_interrupted() {
+        if !schedule.begins(std::mem::take(&mut self.is_first), self.forwarding)? {
             return Ok(Next::Interrupted);
-        }
-        if let Some(command) = &schedule.prepare {
-            let prepared = prepare(command, schedule.shows_output, self.forwarding);
-            if self.forwarding.is_interrupted() {
-                return Ok(Next::Interrupted);
-            }
-            prepared?;
         }
         let is_swapped = places.first() == Some(&1);
         let run_pair = if self.plan.at_once { run_at_once } else { run_in_turn };

@@ -166,6 +166,7 @@ mod tests {
         assert!(!answers.is_saved().unwrap());
         assert!(!answers.is_saved().unwrap());
     }
+
     /// Check that a process of a duet gets its CPUs in order, that its gate and its answers take the same way,
     /// and that it ends with the other end.
     #[test]

@@ -70,7 +70,7 @@ pub(crate) enum Engines {
 }
 
 /// The engine of a mode where it is not known whether KVM works.
-fn unproven(mode: Mode) -> Engine {
+pub(crate) fn unproven(mode: Mode) -> Engine {
     match mode {
         Mode::Exact => Engine::Counted,
         Mode::Timed => Engine::Emulated,
@@ -224,11 +224,9 @@ impl Lab {
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Engine, Error> {
-        if mode == Mode::Exact {
-            return Ok(Engine::Counted);
-        }
-        if kernel.architecture.machine() != std::env::consts::ARCH {
-            return Ok(Engine::Emulated);
+        let is_foreign = kernel.architecture.machine() != std::env::consts::ARCH;
+        if mode == Mode::Exact || is_foreign {
+            return Ok(unproven(mode));
         }
         let qemu = &self.emulator(kernel.architecture)?.qemu;
         let boots = |engine| {

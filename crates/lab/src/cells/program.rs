@@ -10,10 +10,11 @@ use recording::Mode;
 
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
+use crate::cells::prepare::unproven;
 use crate::cells::run::Run;
 use crate::error::{Error, failed};
 use crate::guest::boot::Ended;
-use crate::guest::command_line::{ANSWER, Engine};
+use crate::guest::command_line::ANSWER;
 use crate::guest::request::Request;
 
 /// The guest's memory: tests are large, and some copy the program that they call.
@@ -70,10 +71,7 @@ impl Lab {
         run: &Run<'_>,
     ) -> Result<Output, Error> {
         let request = program.request();
-        let engine = match request.mode {
-            Mode::Exact => Engine::Counted,
-            Mode::Timed => Engine::Emulated,
-        };
+        let engine = unproven(request.mode);
         let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
         let kernel = self.kernels.find(kernel, &mut fetch)?;
         let ready = Ready::new(request, None, &kernel, engine, self)?;

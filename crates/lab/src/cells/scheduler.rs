@@ -293,6 +293,7 @@ fn doubt_repeats(cells: &mut [Cell]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[derive(Default)]
     struct Recorder {
         reported: Vec<String>,

@@ -12,11 +12,10 @@ const CHECKSUM: usize = 12;
 /// The checksums of agent and counter, and the version of QEMU; those of arm64 cells after them.
 pub(crate) fn made_with(made_with: &MadeWith) -> Text {
     let MadeWith { agent_sha256, counter_sha256, qemu, arm64 } = made_with;
-    let [agent, counter] = [agent_sha256, counter_sha256].map(|sha256| short(sha256));
     let usual = text!(
         "Made with agent {}, counter {}, QEMU {}",
-        agent,
-        counter,
+        short(agent_sha256),
+        short(counter_sha256),
         Text::name(qemu)
     );
     let Some(arm64) = arm64 else { return usual };

@@ -4,6 +4,8 @@
 //! the rest of the longer one runs without it, and so faster, if at all. So the difference of the times is at least
 //! as large as it would be if both had a neighbour all the time.
 
+use std::cmp::Ordering;
+
 use recording::{Body, Code, Doubt, Recording};
 use serde::Serialize;
 use stats::{PairedDifference, TimedPair};
@@ -104,8 +106,8 @@ impl DuetSummary {
         let timed: Vec<TimedPair> = pairs.iter().map(DuetPair::timed).collect();
         let difference = PairedDifference::of(&timed)?;
         let together = Together {
-            part_ppm: Ppm::new(median(pairs.iter().map(DuetPair::part_together))),
-            starts_apart_ns: middle(pairs.iter().map(DuetPair::starts_apart)),
+            part_ppm: Ppm::new(middle(pairs, DuetPair::part_together, f64::total_cmp)),
+            starts_apart_ns: middle(pairs, DuetPair::starts_apart, Nanos::cmp),
         };
         Some(Self { difference, together: at_once.then_some(together) })
     }
@@ -122,16 +124,14 @@ impl DuetSummary {
     }
 }
 
-/// The median; of an even number of values the upper one of the middle two. 0 without a value.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-fn middle(values: impl Iterator<Item = Nanos>) -> Nanos {
-    let mut values: Vec<Nanos> = values.collect();
-    values.sort_unstable();
+/// The median of a value of all pairs; of an even number of them the upper one of the middle two. 0 without a pair.
+fn middle<T: Copy + Default>(
+    pairs: &[DuetPair],
+    of: fn(&DuetPair) -> T,
+    compare: fn(&T, &T) -> Ordering,
+) -> T {
+    let mut values: Vec<T> = pairs.iter().map(of).collect();
+    values.sort_unstable_by(compare);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 

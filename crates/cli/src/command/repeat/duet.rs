@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 
 use ::facts::{Facts, Root};
-use isolate::{CpuPair, Nearness, Reason};
+use isolate::{CpuPair, Nearness};
 use report::{ComparedPrograms, CpuChoice, duet_document, duet_json, duet_pictures};
 use summary::DuetSummary;
 use units::{CpuSet, printable};
 
 use crate::args::Output;
 use crate::command::repeat::RepeatArgs;
+use crate::isolating::describe;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
 use crate::repeating::duet::command_line::words;
@@ -83,13 +84,7 @@ fn cpus(args: &RepeatArgs, facts: &Facts) -> Result<CpuChoice, Failure> {
         return Err(Failure::usage(text));
     }
     let pick = isolate::pick_all(requested, facts)?;
-    let why = match pick.why {
-        Reason::Requested => "requested",
-        Reason::NohzFull => "its tick stops while a single task runs there (nohz_full)",
-        Reason::Isolated => "the scheduler does not balance tasks to it (isolated)",
-        Reason::LeastInterrupted => "it had the fewest interrupts since boot",
-    };
-    Ok(CpuChoice { cpus: pick.cpu.into(), why: why.to_owned() })
+    Ok(CpuChoice { cpus: pick.cpu.into(), why: describe(pick.why).to_owned() })
 }
 
 fn of_pair(pair: &CpuPair) -> CpuChoice {

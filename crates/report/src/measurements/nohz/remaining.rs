@@ -75,8 +75,8 @@ pub(crate) fn names(cause: &RemainingCause) -> Text {
 
 /// The most frequent cause in a table's cell: without a tick that only serves another timer.
 pub(crate) fn first(remaining: &RemainingSummary) -> Option<Text> {
-    let timers = remaining.causes.iter().map(|cause| &cause.timers);
-    let timers = timers.into_iter().find(|timers| !timers.is_empty())?;
+    let mut causes = remaining.causes.iter().map(|cause| &cause.timers);
+    let timers = causes.find(|timers| !timers.is_empty())?;
     let timer = timers
         .iter()
         .find(|timer| !timer.is_tick() || timer.reason.is_some())
