@@ -3,10 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 use serde_json::Value;
 
@@ -74,18 +73,15 @@ fn run(
     words: &[&str],
     programs: [&str; 2],
 ) -> String {
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let [bytes, tool] = programs.map(|name| std::fs::read(built(name)).unwrap());
     let always = ["--test-threads=1", "--show-output"];
     let arguments = [&always[..], words].concat();
     let others = vec![("noisefloor".to_owned(), tool)];
     let program =
         Program { bytes, others, arguments: &arguments, mode, cpus, cpu: None, params };
-    let ran = lab.run_program(KERNEL, program, &run).unwrap();
-    assert_eq!(ran.code, Some(0), "{}", ran.text);
-    ran.text
+    let (code, said) = site.run_program(KERNEL, program, LONG);
+    assert_eq!(code, Some(0), "{said}");
+    said
 }
 
 /// Check that exact cells of every kind are the same to the last byte in two labs, and that the counter

@@ -4,10 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 
 use crate::site::{OLD, Site, TOOL, text};
@@ -49,14 +48,10 @@ fn ran(name: &str, arguments: &[&str], params: &str) -> Option<(Option<i32>, Str
     if !kernels(&site, &[OLD]) {
         return None;
     }
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let others = Vec::new();
     let (mode, cpus, cpu) = (Mode::Timed, 2, Some("max"));
     let program = Program { bytes, others, arguments, mode, cpus, cpu, params };
-    let ran = lab.run_program(OLD, program, &run).unwrap();
-    Some((ran.code, ran.text))
+    Some(site.run_program(OLD, program, LONG))
 }
 
 /// A program written for TIF, linked with the shared library, and a folder with noisefloor and that

@@ -1,9 +1,8 @@
 //! Guests of QEMU's machine `pc`, whose firmware takes a CPU without an event that the kernel sees.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 
 use crate::guest_program::GuestProgram;
@@ -17,9 +16,6 @@ const NOT_COUNTING: &str = "qemu64";
 
 /// Runs the test in a guest of that kernel, with that processor; returns its output.
 fn run(site: &Site, kernel: &str, cpu: &str, tests: GuestProgram) -> String {
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let program = Program {
         bytes: tests.program,
         others: tests.libraries,
@@ -29,22 +25,18 @@ fn run(site: &Site, kernel: &str, cpu: &str, tests: GuestProgram) -> String {
         cpu: Some(cpu),
         params: "NOISEFLOOR_TEST_SMI=1",
     };
-    let ran = lab.run_program(kernel, program, &run).unwrap();
-    assert_eq!(ran.code, Some(0), "{kernel}, {cpu}: {}", ran.text);
+    let (code, said) = site.run_program(kernel, program, LONG);
+    assert_eq!(code, Some(0), "{kernel}, {cpu}: {said}");
     for test in ["trains_of_smis", "smis_of_a_measurement"] {
-        assert!(
-            ran.text.contains(&format!("{test} ... ok")),
-            "{kernel}, {cpu}: {}",
-            ran.text
-        );
+        assert!(said.contains(&format!("{test} ... ok")), "{kernel}, {cpu}: {said}");
     }
-    assert!(!ran.text.contains("skipped: "), "{kernel}, {cpu}: {}", ran.text);
+    assert!(!said.contains("skipped: "), "{kernel}, {cpu}: {said}");
     let words = ["trains of", "a train takes", "counted: "];
     let is_shown = |line: &&str| words.iter().any(|word| line.contains(word));
-    for line in ran.text.lines().filter(is_shown) {
+    for line in said.lines().filter(is_shown) {
         println!("{kernel}, {cpu}: {line}");
     }
-    ran.text
+    said
 }
 
 /// Check that trains of system management interrupts are gaps without events, and that each of them is

@@ -2,10 +2,9 @@
 //! settings are restored after each of 60 runs that were killed, in all guests together; with
 //! `NOISEFLOOR_TEST_ALL`, after each of 900 of `try`. Plain emulation, in real time.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 
 use crate::guest_program::GuestProgram;
@@ -37,9 +36,6 @@ fn run(
     // They take a shell, and minutes.
     let skipped = ["--skip", "trying::", "--skip", "proving::"];
     let arguments = [&always[..], &skipped, filter].concat();
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let program = Program {
         bytes: tests.program,
         // The libraries of the tests are among the program's.
@@ -50,13 +46,13 @@ fn run(
         cpu: Some("max"),
         params,
     };
-    let ran = lab.run_program(kernel, program, &run).unwrap();
-    assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
-    let skipped = ran.text.lines().find(|line| line.starts_with("skipped: "));
+    let (code, said) = site.run_program(kernel, program, LONG);
+    assert_eq!(code, Some(0), "{kernel}: {said}");
+    let skipped = said.lines().find(|line| line.starts_with("skipped: "));
     assert_eq!(skipped, None, "{kernel}");
     let is_shown =
         |line: &&str| line.contains(" killed while ") || line.starts_with("not tried");
-    for line in ran.text.lines().filter(is_shown) {
+    for line in said.lines().filter(is_shown) {
         println!("{kernel}: {line}");
     }
 }

@@ -8,10 +8,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 use serde_json::Value;
 
@@ -153,13 +152,10 @@ fn the_same_culprits() {
             return;
         }
     };
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let arguments: &[&str] = &[];
     let (mode, cpus, cpu, params) = (Mode::Exact, 1, None, "");
     let program = Program { bytes, others, arguments, mode, cpus, cpu, params };
-    let said = lab.run_program(KERNEL, program, &run).unwrap().text;
+    let (_, said) = site.run_program(KERNEL, program, LONG);
     let delays: Vec<_> = said.split("DELAY ").skip(1).collect();
     assert_eq!(delays.len(), KINDS.len(), "{said}");
     for delay in delays {

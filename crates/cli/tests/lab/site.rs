@@ -7,7 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use lab::{Cache, Lab, Program, Run};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -97,6 +100,20 @@ impl Site {
 
     pub(crate) fn output(&self, args: &[&str]) -> Output {
         self.tool(args).output().unwrap()
+    }
+
+    /// The exit code and the output of a program in a guest of that kernel.
+    pub(crate) fn run_program(
+        &self,
+        kernel: &str,
+        program: Program<'_>,
+        deadline: Duration,
+    ) -> (Option<i32>, String) {
+        let lab = Lab::open(Cache::at(&self.cache()).unwrap()).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = Run { jobs: 1, fresh: false, deadline, stop: &stop };
+        let ran = lab.run_program(kernel, program, &run).unwrap();
+        (ran.code, ran.text)
     }
 
     /// The cells of `lab run ... --json`, which must have that exit code.

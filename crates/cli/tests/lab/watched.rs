@@ -1,10 +1,9 @@
 //! Guests with traced events: injected noise is found in them, on each of Debian's kernels, and
 //! the result does not depend on the host.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Program, Run};
+use lab::Program;
 use recording::Mode;
 use serde_json::Value;
 
@@ -44,9 +43,6 @@ pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
 /// The output of the tests of crate `blame` in a guest of that kernel, where none of them may
 /// fail.
 fn said_there(site: &Site, kernel: &str, tests: GuestProgram) -> String {
-    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
-    let stop = AtomicBool::new(false);
-    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let words = ["--test-threads=1", "--show-output"];
     let program = Program {
         bytes: tests.program,
@@ -57,9 +53,9 @@ fn said_there(site: &Site, kernel: &str, tests: GuestProgram) -> String {
         cpu: None,
         params: "",
     };
-    let ran = lab.run_program(kernel, program, &run).unwrap();
-    assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
-    ran.text
+    let (code, said) = site.run_program(kernel, program, LONG);
+    assert_eq!(code, Some(0), "{kernel}: {said}");
+    said
 }
 
 /// Check that these tests ran there, and that only tests that the kernel does not support were
